@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,7 @@ from pathlib import Path
 
 PORT = 6399  # outside the ports of Ray's own workers
 WAIT_S = 180.0
+SAMPLES_S = 0.5
 STARTED = "Ray runtime started"  # what `ray start` prints
 STORE_BYTES = 150_000_000  # of each node, in /dev/shm
 
@@ -121,14 +123,46 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def processor_seconds(pids: list[int]) -> float:
-    """User and system time of these processes and of their children that have ended."""
-    ticks = 0
-    for pid in pids:
-        with suppress(OSError):
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            ticks += sum(map(int, fields[11:15]))
-    return ticks / os.sysconf("SC_CLK_TCK")
+class Meter:
+    """The processor seconds of some processes and all below them, while the block lasts.
+
+    They are looked at SAMPLES_S apart, as nobody has those of an actor after its end: its last ones are not counted.
+    """
+
+    def __init__(self, pids: list[int]) -> None:
+        self._pids, self._ended = pids, threading.Event()
+        self._seconds: dict[int, float] = {}
+        self._before: dict[int, float] = {}
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Meter:
+        self._before = self._now()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    @property
+    def seconds(self) -> float:
+        """User and system time since the beginning."""
+        return sum(spent - self._before.get(pid, 0.0) for pid, spent in self._seconds.items())
+
+    def _watch(self) -> None:
+        while True:
+            last = self._ended.wait(SAMPLES_S)
+            self._seconds.update(self._now())
+            if last:
+                return
+
+    def _now(self) -> dict[int, float]:
+        found = {}
+        for pid in [each for top in self._pids for each in descendants(top)]:
+            with suppress(OSError):
+                fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                found[pid] = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+        return found
 
 
 def isolated() -> bool:
