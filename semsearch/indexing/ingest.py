@@ -20,7 +20,7 @@ import numpy as np
 
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.encoders.no_encoder import refuse_text
-from semsearch.errors import EncodingFailed, SemsearchError
+from semsearch.errors import EncodingFailed, SemsearchError, Unreadable
 from semsearch.indexing import halving, null_distribution
 from semsearch.indexing.ahead import Ahead, Encoded
 from semsearch.indexing.file_status import UNFINISHED
@@ -106,7 +106,7 @@ class Ingest:
         self._pending: list[_Pending] = []
         self._refresh: list[Document] = []
         self._finished: list[Source] = []
-        self._incomplete: set[tuple[str, str]] = set()  # files with a document that could not be encoded
+        self._incomplete: set[tuple[str, str]] = set()  # files with a document that could not be encoded or stored
         self._waiting = 0  # passages of `_pending`
         self._characters = 0  # of what waits
         self.seen = SeenDocuments(writer.reader)
@@ -213,7 +213,10 @@ class Ingest:
         entries = self._with_vectors(batch)
         with self._writer.transaction():
             ids = {key: self._writer.put_source(self._recorded(source)) for key, source in batch.files.items()}
-            self._writer.replace([_entry(item, vectors, ids) for item, vectors in entries], self._space.id)
+            before = set(self._incomplete)
+            entries = self._replaced(entries, ids)
+            for key in (self._incomplete - before) & batch.files.keys():
+                self._writer.put_source(self._recorded(batch.files[key]))
             for document in batch.refresh:
                 self._writer.refresh(document.id, document.metadata, document.title)
             if not last:
@@ -223,6 +226,19 @@ class Ingest:
         self.seen.committed([document.id for document in documents])
         if not last:
             self._keep_up()
+
+    def _replaced(
+        self, entries: list[tuple[_Pending, Vectors]], ids: Mapping[tuple[str, str], int]
+    ) -> list[tuple[_Pending, Vectors]]:
+        """Store these documents; those that were stored. One that this store cannot take is reported as skipped."""
+        try:
+            self._writer.replace([_entry(item, vectors, ids) for item, vectors in entries], self._space.id)
+            return entries
+        except Unreadable as error:
+            if len(entries) == 1:
+                self._leave_out(entries[0][0], error.message)
+                return []
+        return [entry for each in entries for entry in self._replaced([each], ids)]
 
     def _with_vectors(self, batch: _Batch) -> list[tuple[_Pending, Vectors]]:
         """The documents with their vectors (passages, d), without those at which the encoder fails.
@@ -311,7 +327,7 @@ class Ingest:
         }
 
     def _recorded(self, source: Source) -> Source:
-        """A file as it is recorded: from its beginning again where a document of it could not be encoded."""
+        """A file as it is recorded: from its beginning again where a document of it was left out."""
         return replace(source, size=UNFINISHED, bookmark=None) if source.key in self._incomplete else source
 
 
