@@ -26,8 +26,8 @@ from semsearch.types import SqlRows, SqlValue
 MOST_ROWS = 1_000_000
 _FORBIDDEN = re.compile(
     r"\b(pg_\w+|lo_\w+|dblink\w*|set_config|query_to_xml\w*|cursor_to_xml\w*|database_to_xml\w*|schema_to_xml\w*"
-    r"|table_to_xml\w*|currval|nextval|setval)\s*\(",
-    re.IGNORECASE,
+    r"|table_to_xml\w*|currval|nextval|setval)\b\"?(?:\s|--[^\n]*\n|/\*.*?\*/)*\(",
+    re.IGNORECASE | re.DOTALL,
 )
 _READING = re.compile(r"\s*(?:--[^\n]*\n\s*|/\*.*?\*/\s*)*(SELECT|WITH|VALUES|TABLE)\b", re.IGNORECASE | re.DOTALL)
 
@@ -47,6 +47,8 @@ def sql(
     """
     if not _READING.match(statement):
         raise UsageError("this statement does not read.", "Write a SELECT.")
+    if re.search(r"\bU&\"", statement, re.IGNORECASE):  # a name with letters by their numbers
+        raise UsageError('a name in U&"…" is not for statements of semsearch.', "Write its letters.")
     if called := _FORBIDDEN.search(statement):
         raise UsageError(f"the function {called[1]} is not for statements of semsearch.", "Use psql for it.")
     for name in functions:
@@ -65,12 +67,10 @@ def sql(
 def _answer(raw: Raw, statement: str, values: Sequence[object], seconds: float) -> SqlRows:
     raw.execute(f"SET statement_timeout = {max(1, int(seconds * 1000))}".encode())
     try:
-        with psycopg.RawCursor(raw) as cursor:
-            cursor.execute(statement.encode(), values, prepare=True)  # one message: it takes one statement alone
-            if cursor.description is None:
-                raise UsageError("this statement has no rows.", "Write a SELECT.")
+        with psycopg.RawServerCursor(raw, "answer") as cursor:  # of one statement; the server keeps the rows beyond
+            cursor.execute(statement.encode(), values)
             rows = cursor.fetchmany(MOST_ROWS + 1)
-            names = [column.name for column in cursor.description]
+            names = [column.name for column in cursor.description or ()]
     except errors.QueryCanceled:
         fix = "Add a LIMIT or a condition, or give it more time."
         raise SemsearchError(f"the statement took longer than {seconds:g} s.", fix) from None
