@@ -5,6 +5,7 @@ No password is in an address, a message or a log: libpq takes it from PGPASSWORD
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ _DEFAULTS: dict[str, str | int] = {
     "keepalives_count": 3,
     "tcp_user_timeout": SILENCE_SECONDS * 1000,
 }
+_SECRETS = {"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"}
 EXTENSION = (
     "pgvector has to be installed on the server, and in the database once: CREATE EXTENSION vector. That needs the "
     "rights of a superuser, or of the database's owner where the extension is marked as trusted."
@@ -47,12 +49,14 @@ class Server:
         """Raises UsageError for what is no address, or has a password in it."""
         links.refuse_secrets(address, "PGPASSWORD, or an entry in ~/.pgpass,")
         try:
-            conninfo.conninfo_to_dict(address)
+            given = conninfo.conninfo_to_dict(address)
         except psycopg.Error:  # its message may have a password in it
             raise UsageError(
                 "the address of the store is no connection string of PostgreSQL.",
                 "Write --store postgres:postgresql://USER@HOST:PORT/DATABASE",
             ) from None
+        if secret := sorted(_SECRETS & given.keys()):
+            raise UsageError(f"the address of the store has a secret in it ({secret[0]}).", PASSWORD)
         return cls(address)
 
     @property
@@ -88,14 +92,15 @@ def is_lost(raw: Raw, error: psycopg.Error) -> bool:
 
 def is_refused(error: psycopg.Error) -> bool:
     """Whether another trial to connect would be refused for the same reason."""
-    return any(str(meaning.sign) in str(error) for meaning in _REFUSALS)
+    said = " ".join(str(error).split())
+    return any(re.search(str(meaning.sign), said) for meaning in _REFUSALS)
 
 
 _GOING = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow)
 
 
 class _Meaning(NamedTuple):
-    """Part of a message of libpq, or kinds of errors of the server; what it means, and what to do."""
+    """A pattern of a message of libpq, or kinds of errors of the server; what it means, and what to do."""
 
     sign: str | tuple[type[psycopg.Error], ...]
     kind: type[SemsearchError]
@@ -110,18 +115,23 @@ _REFUSALS = (
     _Meaning("password authentication failed", SemsearchError, "the server at {where} refuses the password.", PASSWORD),
     _Meaning("no pg_hba.conf entry", SemsearchError, "the server at {where} lets this user not in from here.",
              "Add an entry to its pg_hba.conf, or use TLS."),
-    _Meaning('role "', SemsearchError, "the server at {where} does not know this user.",
+    _Meaning('role ".*" does not exist', SemsearchError, "the server at {where} does not know this user.",
              "Check the user of the address."),
-    _Meaning('database "', NotFound, "the server at {where} does not have this database.",
+    _Meaning('database ".*" does not exist', NotFound, "the server at {where} does not have this database.",
              "Create it with createdb, or check the address."),
+    _Meaning("permission denied for database|is not permitted to log in", SemsearchError,
+             "the server at {where} lets this user not into this database.",
+             "It takes LOGIN, and CONNECT on the database."),
 )  # fmt: skip
 _FAILURES = (
+    _Meaning("too many (clients|connections)|connection slots are reserved", SemsearchError,
+             "the server at {where} has no room for another connection.", "Try again later, or raise max_connections."),
     _Meaning("the connection is closed", SemsearchError, _LOST, _TRY),
     _Meaning("server closed the connection", SemsearchError, _LOST, _TRY),
     _Meaning("terminating connection", SemsearchError, _LOST, _TRY),
     _Meaning("connection to server was lost", SemsearchError, _LOST, _TRY),
     _Meaning("EOF detected", SemsearchError, _LOST, _TRY),
-)
+)  # fmt: skip
 _MEANINGS = (
     _Meaning((errors.DiskFull,), SemsearchError,
              "the disk of the server at {where} is full; what was not acknowledged is not stored.",
@@ -157,7 +167,7 @@ def explain(error: psycopg.Error, name: str, where: str) -> SemsearchError:
     said = " ".join(str(error).split())
     of_libpq = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
     for meaning in (*_REFUSALS, *_FAILURES) if of_libpq else _MEANINGS:
-        if meaning.sign in said if isinstance(meaning.sign, str) else isinstance(error, meaning.sign):
+        if re.search(meaning.sign, said) if isinstance(meaning.sign, str) else isinstance(error, meaning.sign):
             return meaning.kind(f"index {name}: {meaning.message.format(where=where)}", meaning.fix)
     if of_libpq:
         reason = next((part for part in _REASONS if part in said), said.rpartition(": ")[2][:120])
