@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -32,8 +33,11 @@ if missing():
 
 from semsearch.stores import postgres as driver
 from semsearch.stores.postgres import escapes, maintenance, space_vectors
+from semsearch.stores.postgres import query as sql_query
 from semsearch.stores.postgres.full_text import matching
 from semsearch.stores.postgres.server import connection
+from semsearch.stores.postgres.server.address import explain
+from semsearch.stores.postgres.server.client import psycopg
 
 TEXTS = {
     "tea": "Green tea with milk. Black tea oxidises. Tea gardens of Darjeeling",
@@ -302,6 +306,7 @@ def test_a_connection_that_is_lost_in_a_transaction_writes_nothing_and_says_so(
         ("postgresql://localhost:1/x", SemsearchError, "no PostgreSQL server answers at localhost:1/x"),
         ("postgresql:///x?host=/nowhere", SemsearchError, "no PostgreSQL server answers at /nowhere"),
         ("http://host:3", UsageError, "no connection string"),
+        ("postgresql://host/x?sslpassword=geheim", UsageError, "a secret in it .sslpassword."),
     ],
 )
 def test_an_address_that_leads_nowhere_is_one_clear_error(
@@ -330,6 +335,21 @@ def test_a_database_user_or_collection_that_is_missing_is_named(
         driver.open_reader(tmp_path / "elsewhere" / location.name)
     with pytest.raises(NotFound):
         driver.open_reader(location)
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ('FATAL:  permission denied for database "x" DETAIL: User does not have CONNECT privilege.', "lets this user"),
+        ('FATAL:  role "x" is not permitted to log in', "lets this user"),
+        ('FATAL:  too many connections for role "x"', "no room for another connection"),
+        ("FATAL:  sorry, too many clients already", "no room for another connection"),
+        ('FATAL:  role "x" does not exist', "does not know this user"),
+        ('FATAL:  database "x" does not exist', "does not have this database"),
+    ],
+)
+def test_a_refusal_of_the_server_is_not_taken_for_another_one(said: str, found: str) -> None:
+    assert found in str(explain(psycopg.OperationalError(f"connection failed: {said}"), "notes", "host/x"))
 
 
 def test_a_user_with_few_rights_is_told_which_one_is_missing(postgres: PostgresServer, tmp_path: Path) -> None:
@@ -437,7 +457,7 @@ def test_damage_is_found(made: tuple[PostgresWriter, Space], damage: str, found:
     assert any(found in problem for problem in problems), problems
 
 
-def test_sql_reads_and_does_nothing_else(made: tuple[PostgresWriter, Space]) -> None:
+def test_sql_reads_and_does_nothing_else(made: tuple[PostgresWriter, Space], monkeypatch: pytest.MonkeyPatch) -> None:
     writer, space = made
     fill(writer, space, 2)
     location = writer.reader.location
@@ -451,13 +471,21 @@ def test_sql_reads_and_does_nothing_else(made: tuple[PostgresWriter, Space]) -> 
     for refused in (
         "DELETE FROM documents", "SELECT 1; DELETE FROM documents",
         "WITH x AS (DELETE FROM documents RETURNING 1) SELECT 1",
-        "SELECT pg_read_file('/etc/passwd')", "COPY documents TO PROGRAM 'cat'", "SELECT set_config('a.b', 'c', false)",
+        "SELECT pg_read_file('/etc/passwd')", """SELECT "pg_read_file"('/etc/passwd')""",
+        "SELECT pg_read_file/**/ ('/etc/passwd')", r"""SELECT U&"\0070g_read_file"('/etc/passwd')""",
+        "COPY documents TO PROGRAM 'cat'", "SELECT set_config('a.b', 'c', false)",
         "SELECT cosine(1, 2)", "SELECT nothing", "SELECT 1 FROM nowhere",
     ):  # fmt: skip
         with pytest.raises(UsageError):
             ask(refused)
     with pytest.raises(SemsearchError, match="took longer than"):
         ask("SELECT count(*) FROM generate_series(1, 1000000000)", seconds=0.1)
+    assert ask("SELECT document FROM documents_view WHERE FALSE").columns == ("document",)
+    monkeypatch.setattr(sql_query, "MOST_ROWS", 1000)
+    began = time.monotonic()
+    with pytest.raises(SemsearchError, match="more than 1,000 rows"):  # long before the server has made them all
+        ask("SELECT generate_series(1, 1000000000), repeat('x', 100)")
+    assert time.monotonic() - began < 20
     assert writer.reader.counts()["documents"] == 7
 
 
@@ -511,6 +539,89 @@ def test_a_server_that_does_not_come_back_is_given_up_in_time(
 
 
 # ---- several machines
+
+
+def test_an_open_index_follows_its_collection_and_never_reads_another_of_its_name(
+    address: str, made: tuple[PostgresWriter, Space], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "RECHECK_SECONDS", 0.0)
+    writer, space = made
+    fill(writer, space, 2)
+    there = tmp_path / "other" / writer.reader.name
+    assert driver.link(there, address)
+    with driver.open_reader(there) as reader, driver.open_writer(there) as second:
+        before = reader.titles()
+        driver.rename(writer.reader.location, tmp_path / f"renamed {tmp_path.name}")
+        assert reader.titles() == before and reader.counts()["documents"] == 7
+        driver.create(tmp_path / "third" / writer.reader.name, address=address).close()  # another one, of that name
+        assert reader.titles() == before and second.delete(["tea"]) == 1
+        driver.remove(tmp_path / f"renamed {tmp_path.name}")
+        for call in (reader.titles, reader.counts, lambda: second.delete(["bread"]), second.compact):
+            with pytest.raises(NotFound, match="is not on the server"):
+                call()
+    with driver.open_reader(tmp_path / "third" / writer.reader.name) as other:
+        assert other.version() == 1  # nobody wrote to it
+
+
+def test_a_document_that_the_server_cannot_store_is_skipped_alone(address: str, tmp_path: Path) -> None:
+    records = [{"id": "a", "text": "Tea."}, {"id": "x" * 3000, "text": "Bread."}, {"id": "c", "text": "Salt."}]
+    (tmp_path / "records.jsonl").write_text("\n".join(map(json.dumps, records)))
+    with Index.create("long", encoder="hashing", home=tmp_path / "home", store=f"postgres:{address}") as index:
+        for found in (2, 0):
+            report = index.sync([tmp_path / "records.jsonl"])
+            assert report.added == found and [each.path for each in report.skipped] == ["x" * 3000]
+            assert [each["id"] for each in index.documents()] == ["a", "c"]
+        assert index.verify() == []
+
+
+def test_machines_that_embed_the_same_passages_at_once_count_their_vectors_once(
+    made: tuple[PostgresWriter, Space],
+) -> None:
+    writer, space = made
+    fill(writer, space, 2)
+    new = writer.add_space("other", "other", DIM, {})
+    ids = writer.reader.vector_ids(space.id)
+    rows, both = vectors_of([str(number) for number in ids]), threading.Barrier(2)
+
+    def put() -> None:
+        with driver.open_writer(writer.reader.location) as own, own.transaction():
+            both.wait(60)
+            own.put_vectors(new.id, ids, rows)
+
+    threads = [threading.Thread(target=put) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert writer.reader.counts()["vectors"][new.id] == len(ids)
+    assert writer.reader.verify(silent) == []
+
+
+def test_one_of_several_machines_builds_the_vector_index(
+    made: tuple[PostgresWriter, Space], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "HNSW_FROM", 1)
+    writer, space = made
+    fill(writer, space, 2)
+    failed = list[BaseException]()
+
+    def build() -> None:
+        try:
+            with driver.open_writer(writer.reader.location) as own:
+                own.update_vector_index(space.id, "auto")
+        except BaseException as error:
+            failed.append(error)
+
+    with writer.connection.alone("vector index") as run:  # as while another machine builds it
+        assert run is not None
+        build()
+        assert not space_vectors.SpaceVectors(writer.connection, space.id).has_index()
+    threads = [threading.Thread(target=build) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failed == [] and space_vectors.SpaceVectors(writer.connection, space.id).has_index()
 
 
 def test_machines_share_documents_and_keep_their_files_apart(

@@ -35,18 +35,23 @@ def update_vector_index(connection: Connection, space: SpaceVectors, backend: st
     build = f"{build} WITH (m = {M}, ef_construction = {EF_CONSTRUCTION})"
     if has if not wanted else (has and when != "always"):
         if not wanted:
-            _run(connection, [drop])
+            _run(connection, [drop], lambda: False)
     elif wanted:
-        _run(connection, [drop, f"CREATE INDEX {build}"])
+        _run(connection, [drop, f"CREATE INDEX {build}"], lambda: not has and space.has_index())
 
 
-def _run(connection: Connection, statements: list[str]) -> None:
-    """In the transaction that goes on; else one by one, so that others read and write meanwhile."""
+def _run(connection: Connection, statements: list[str], is_done: Callable[[], bool]) -> None:
+    """In the transaction that goes on; else one by one, so that others read and write meanwhile.
+
+    Of several machines at the end of their runs, one builds the index.
+    """
     if connection.is_writing:
         for statement in statements:
             connection.execute(statement)
         return
-    with connection.alone() as run:
+    with connection.alone("vector index") as run:
+        if run is None or is_done():
+            return
         for statement in statements:
             run(statement.replace("INDEX ", "INDEX CONCURRENTLY ", 1))
 
@@ -55,7 +60,8 @@ def compact(connection: Connection, progress: Callable[[Progress], None]) -> Non
     """Let new rows have the room of deleted ones, and renew the statistics."""
     spaces = [vectors_table(space) for (space,) in connection.rows("SELECT id FROM spaces ORDER BY id")]
     tables = [*_TABLES, *spaces]
-    with connection.alone() as run:
+    with connection.alone("vacuum") as run:
         for at, table in enumerate(tables):
             progress(Progress(at, len(tables), "steps", table))
-            run(f"VACUUM (ANALYZE) {table}")
+            if run is not None:
+                run(f"VACUUM (ANALYZE) {table}")

@@ -215,7 +215,7 @@ class PostgresWriter:
         here = SpaceVectors(self._db, space)
         rows = check_storable(vectors, len(ids), here.dim, what="a passage")
         with self.transaction():
-            sql = "SELECT id FROM passages WHERE id = ANY(%s::bigint[]) ORDER BY id FOR KEY SHARE"
+            sql = "SELECT id FROM passages WHERE id = ANY(%s::bigint[]) ORDER BY id FOR NO KEY UPDATE"
             there = [number for (number,) in self._db.returned(sql, (np.asarray(ids).tolist(),))]
             at = {number: place for place, number in enumerate(np.asarray(ids).tolist())}
             self._put_vectors(here, there, rows[np.array([at[number] for number in there], dtype=np.int64)])

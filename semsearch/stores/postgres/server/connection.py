@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from semsearch.errors import Corrupt, NotFound, SemsearchError
 from semsearch.stores.links import Link
@@ -29,9 +30,10 @@ from semsearch.stores.postgres.server.address import (
     is_lost,
     is_refused,
 )
-from semsearch.stores.postgres.server.client import pq, psycopg
+from semsearch.stores.postgres.server.client import errors, pq, psycopg
 from semsearch.stores.postgres.server.vector_types import register
 
+RECHECK_SECONDS = 1.0  # after which a single read looks again whether the collection is where it was
 RETRY_SECONDS = 30  # from a lost connection on; a standby is promoted in a few
 FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0
 MOST_IDLE = 8  # connections that are kept
@@ -55,6 +57,10 @@ class Session:
     terms: set[str] = field(default_factory=set)
 
 
+class _Moved(psycopg.OperationalError):
+    """The schema of a connection is no longer that of the collection."""
+
+
 class Connection:
     """The connections to one collection. `creating`: its schema, which does not exist yet."""
 
@@ -65,7 +71,8 @@ class Connection:
         self._write = write
         self._creating = creating
         self._idle: list[Raw] = []
-        self._guard = threading.Lock()  # of `_idle` and `_closed`
+        self._checked: WeakKeyDictionary[Raw, float] = WeakKeyDictionary()  # when the schema of each was looked at
+        self._guard = threading.Lock()  # of `_idle`, `_checked` and `_closed`
         self._here = threading.local()
         self._turn = threading.RLock()  # of the threads that write
         self._known_terms: set[str] = set()
@@ -97,7 +104,7 @@ class Connection:
         with self.explained():
             if session is not None:
                 return _rows(session.raw, sql, parameters)
-            return self._repeated(lambda raw: _rows(raw, sql, parameters))
+            return self._repeated(lambda raw: _rows(self._right(raw), sql, parameters))
 
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> int:
         """Run a statement that changes rows, inside `transaction()`; how many it changed."""
@@ -115,14 +122,19 @@ class Connection:
             cursor.executemany(sql.encode(), rows)
 
     @contextmanager
-    def alone(self) -> Iterator[Callable[[str], None]]:
-        """Runs statements that cannot be in a transaction, in no time limit but that for locks."""
+    def alone(self, purpose: str) -> Iterator[Callable[[str], None] | None]:
+        """Runs statements that cannot be in a transaction, in no time limit but that for locks.
+
+        None where another writer is at work for the same purpose.
+        """
         self._check_open()
         with self.explained():
-            raw = self._repeated(lambda raw: raw, keep=True)
+            raw = self._repeated(lambda raw: self._right(raw, at_once=True), keep=True)
             try:
                 raw.execute("SET statement_timeout = 0")
-                yield lambda sql: _run(raw, sql)
+                key = (f"{self.link.id} {purpose}",)
+                free = _rows(raw, "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", key)[0][0]
+                yield (lambda sql: _run(raw, sql)) if free else None
             finally:
                 raw.close()
 
@@ -198,7 +210,7 @@ class Connection:
                 session.depth -= 1
             return
         with self.explained():
-            self._here.session = Session(self._repeated(_begin_snapshot, keep=True), writing=False)
+            self._here.session = Session(self._repeated(self._begin_snapshot, keep=True), writing=False)
             try:
                 yield
             finally:
@@ -217,7 +229,7 @@ class Connection:
     @contextmanager
     def _outermost(self) -> Iterator[None]:
         with self._turn:
-            self._here.session = Session(self._repeated(_begin, keep=True), writing=True)
+            self._here.session = Session(self._repeated(self._begin, keep=True), writing=True)
             try:
                 yield
                 terms = self._settle(self._here.session)
@@ -303,7 +315,7 @@ class Connection:
                 raw = self._taken() or self._connected()
                 found = work(raw)
             except psycopg.Error as error:
-                again = not is_refused(error) if raw is None else is_lost(raw, error)
+                again = not is_refused(error) if raw is None else is_lost(raw, error) or self._has_moved(raw, error)
                 if raw is not None:
                     self._drop(raw) if again else self._give_back(raw)
                 if not again or time.monotonic() + wait > end:
@@ -326,7 +338,8 @@ class Connection:
 
     def _give_back(self, raw: Raw) -> None:
         with self._guard:
-            if not raw.closed and not self._closed and len(self._idle) < MOST_IDLE:
+            is_idle = not raw.closed and raw.info.transaction_status == pq.TransactionStatus.IDLE
+            if is_idle and not self._closed and len(self._idle) < MOST_IDLE:
                 self._idle.append(raw)
                 return
         raw.close()
@@ -359,6 +372,31 @@ class Connection:
             raise
         return raw
 
+    def _begin_snapshot(self, raw: Raw) -> Raw:
+        raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        return self._right(raw, at_once=True)  # the moment is now
+
+    def _begin(self, raw: Raw) -> Raw:
+        raw.execute("BEGIN")
+        return self._right(raw, at_once=True)
+
+    def _right(self, raw: Raw, *, at_once: bool = False) -> Raw:
+        """The connection, if its schema is still that of the collection. Raises _Moved."""
+        with self._guard:
+            known = time.monotonic() - self._checked.get(raw, float("-inf")) < RECHECK_SECONDS
+        if not self._creating and (at_once or not known):
+            if not schema.is_of(raw, self.link.id):
+                raise _Moved
+            with self._guard:
+                self._checked[raw] = time.monotonic()
+        return raw
+
+    def _has_moved(self, raw: Raw, error: psycopg.Error) -> bool:
+        """Whether an error means that the collection is no longer where it was."""
+        if isinstance(error, errors.UndefinedTable) and raw.info.transaction_status == pq.TransactionStatus.IDLE:
+            return not self._creating and not schema.is_of(raw, self.link.id)
+        return isinstance(error, _Moved)
+
     def created(self) -> None:
         """From here on the schema is found by the collection's id."""
         self._creating = ""
@@ -370,14 +408,3 @@ def _rows(raw: Raw, sql: str, parameters: Sequence[object]) -> list[Row]:
 
 def _run(raw: Raw, sql: str) -> None:
     raw.execute(sql.encode())
-
-
-def _begin_snapshot(raw: Raw) -> Raw:
-    raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-    raw.execute("SELECT value FROM counters WHERE name = 'version'")  # the moment is now
-    return raw
-
-
-def _begin(raw: Raw) -> Raw:
-    raw.execute("BEGIN")
-    return raw

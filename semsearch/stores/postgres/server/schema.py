@@ -114,6 +114,21 @@ def id_of(raw: Raw, schema: str) -> str | None:
     return str(row[0])[len(before) :] if row[0] is not None and str(row[0]).startswith(before) else ""
 
 
+def is_of(raw: Raw, collection: str) -> bool:
+    """Whether the schema of a connection is still that of the collection with this id.
+
+    Another machine may have renamed or removed it, and created another one under its name. The counter is read so that
+    nobody removes it before the end of the transaction.
+    """
+    sql = b"""SELECT obj_description(n.oid, 'pg_namespace'), (SELECT value FROM counters WHERE name = 'version')
+              FROM pg_namespace n WHERE nspname = current_schema()"""
+    try:
+        row = raw.execute(sql).fetchone()
+    except errors.UndefinedTable:
+        return False
+    return row is not None and row[0] == comment(collection)
+
+
 def use(raw: Raw, schema: str) -> None:
     """Make a schema the one of the connection. The types of pgvector may be in another one."""
     of_types = b"""SELECT ', ' || quote_ident(n.nspname) FROM pg_extension e
