@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -59,11 +60,19 @@ class Server:
         assert self._parent.stdout is not None
         self.pid = int(self._parent.stdout.readline() or 0)
         end = time.monotonic() + PATIENCE
-        while not is_healthy():
+        while not (is_healthy() and self.listens()):
             if self._parent.poll() is not None or time.monotonic() > end:
                 self.kill()
                 raise RuntimeError(f"Milvus did not start in {self.folder}; see its logs there.")
             time.sleep(0.5)
+
+    def listens(self) -> bool:
+        """Whether it takes connections: it says that it is healthy before."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1):
+                return is_running(self.pid)
+        except OSError:
+            return False
 
     def kill(self) -> None:
         """End it at once, with SIGKILL, and the process that started it."""

@@ -21,6 +21,8 @@ from semsearch.stores.milvus.server.address import TOKEN, Address
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
+    from semsearch.types import JsonObject
+
 Row: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 
@@ -49,38 +51,53 @@ class Server:
 
     def __init__(self, address: Address) -> None:
         self.address = address
-        self._lasting: set[str] | None = None
-        self._moment = threading.local()  # `seen`: collections that were read strongly in it
+        self._lasting: set[str] | None = None  # collections that a writer has read
+        self._moment = threading.local()  # `time`: that of the moment, once it is asked for
 
     # ---- consistency
 
     @contextmanager
     def moment(self) -> Iterator[None]:
-        """Only the first read of a collection inside waits for all that was acknowledged before, where that is wanted.
+        """Reads inside see all that was acknowledged before it began, where that is wanted.
 
-        The next ones see at least what this process has written. A strong read waits for the server's clock, 0.2 s.
+        A strong read waits until the server's clock has passed, 0.2 s. In a moment only the first does: the others ask
+        for the same time.
         """
-        outer = getattr(self._moment, "seen", None)
-        self._moment.seen = set() if outer is None else outer
+        outer = getattr(self._moment, "time", None)
+        self._moment.time = [] if outer is None else outer
         try:
             yield
         finally:
-            self._moment.seen = outer
+            self._moment.time = outer
 
     def begin_moment(self) -> None:
-        """As if all calls from now on were in one moment: for a writer, whose documents nobody else changes."""
+        """For a writer: the first read of a collection is strong; the next see what this process has written."""
         self._lasting = set()
 
-    def _level(self, collection: str) -> str:
-        """The consistency of the next read of a collection."""
-        seen = self._lasting if self._lasting is not None else getattr(self._moment, "seen", None)
+    def _consistency(self, collection: str) -> JsonObject:
+        """How the next read of a collection is to be made, in pymilvus's words."""
         level = self.address.consistency
-        if level != "Strong" or seen is None:
-            return level
-        if collection in seen:
-            return "Session"
-        seen.add(collection)
-        return level
+        if level != "Strong" or self.address.is_file:
+            return {"consistency_level": level}
+        if self._lasting is not None:
+            first = collection not in self._lasting
+            self._lasting.add(collection)
+            return {"consistency_level": "Strong" if first else "Session"}
+        time_of: list[int] | None = getattr(self._moment, "time", None)
+        if time_of is None:
+            return {"consistency_level": "Strong"}
+        if not time_of:
+            time_of.append(self._time())
+        strong = {"consistency_level": "Strong"}
+        return {"consistency_level": "Customized", "guarantee_timestamp": time_of[0]} if time_of[0] else strong
+
+    def _time(self) -> int:
+        """The time on the server's clock; 0 where that cannot be asked."""
+
+        def ask(client: MilvusClient, seconds: float) -> int:
+            return int(client._get_connection().alloc_timestamp(timeout=seconds))
+
+        return self._call("ask for the time", ask) if hasattr(self._client(), "_get_connection") else 0
 
     # ---- collections
 
@@ -140,7 +157,7 @@ class Server:
 
     def query(self, collection: str, condition: str, columns: Sequence[str], limit: int = MOST_ROWS) -> list[Row]:
         """At most `limit` rows that fit a condition, in no order."""
-        level = self._level(collection)
+        level = self._consistency(collection)
         found = self._call(
             f"read {collection}",
             lambda c, s: c.query(
@@ -148,23 +165,23 @@ class Server:
                 filter=condition,
                 output_fields=list(columns),
                 limit=limit,
-                consistency_level=level,
                 timeout=s,
+                **level,
             ),
         )
         return [dict(row) for row in found]
 
     def count(self, collection: str, condition: str = "") -> int:
         """How many rows fit a condition; all for none."""
-        level = self._level(collection)
+        level = self._consistency(collection)
         found = self._call(
             f"count {collection}",
             lambda c, s: c.query(
                 collection,
                 filter=condition,
                 output_fields=["count(*)"],
-                consistency_level=level,
                 timeout=s,
+                **level,
             ),
         )
         return int(found[0]["count(*)"]) if found else 0
@@ -173,7 +190,7 @@ class Server:
         self, collection: str, queries: Sequence[Sequence[float]], k: int, condition: str, effort: Mapping[str, int]
     ) -> list[list[tuple[int, float]]]:
         """Ids and cosines of the nearest rows of each query, best first."""
-        level = self._level(collection)
+        level = self._consistency(collection)
         found = self._call(
             f"search {collection}",
             lambda c, s: c.search(
@@ -183,8 +200,8 @@ class Server:
                 filter=condition,
                 limit=k,
                 search_params={"metric_type": METRIC, "params": dict(effort)},
-                consistency_level=level,
                 timeout=s,
+                **level,
             ),
         )
         return [[(int(hit["id"]), float(hit["distance"])) for hit in hits] for hits in found]

@@ -1,0 +1,93 @@
+"""Calls of a Milvus server: tried again while it is away, and errors in one line that says what to do."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from semsearch.errors import NotFound, SemsearchError
+from semsearch.stores.milvus.server import calls
+from semsearch.stores.milvus.server.address import TOKEN, Address
+from semsearch.stores.milvus.server.calls import Server
+
+URI = "http://milvus.example.org:19530"
+AWAY = "<MilvusUnavailableException: (code=2, message=server Unavailable: connection refused)>"
+
+
+class Failing:
+    """A client whose first calls fail."""
+
+    def __init__(self, message: str, times: int) -> None:
+        self._message, self.left, self.calls = message, times, 0
+
+    def list_collections(self, timeout: float) -> list[str]:
+        assert 0 < timeout <= calls.SECONDS
+        self.calls += 1
+        if self.left:
+            self.left -= 1
+            raise RuntimeError(self._message)
+        return ["there"]
+
+
+def server(monkeypatch: pytest.MonkeyPatch, client: Any, patience: float = 60.0) -> Server:
+    monkeypatch.setattr(Server, "_client", lambda _: client)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    return Server(Address(URI, "HNSW", patience=patience))
+
+
+def test_a_call_is_tried_again_while_the_server_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Failing(AWAY, 3)
+    assert server(monkeypatch, client).collections() == ["there"]
+    assert client.calls == 4
+
+
+def test_a_server_that_stays_away_is_one_line_after_the_time_that_was_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SemsearchError, match="does not answer") as caught:
+        server(monkeypatch, Failing(AWAY, 10**9), patience=0.05).collections()
+    assert "\n" not in str(caught.value) and URI in str(caught.value) and caught.value.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "error", "said"),
+    [
+        ("write failed: no space left on device; connection closed", SemsearchError, "disk .* is full"),
+        ("auth check failure, please check username and password", SemsearchError, TOKEN),
+        ("can't find collection[database=default][collection=x]", NotFound, "gone"),
+        ("cannot parse expression: a ==", SemsearchError, "could not list collections: .*cannot parse"),
+    ],
+)
+def test_what_does_not_pass_is_told_at_once(
+    monkeypatch: pytest.MonkeyPatch, message: str, error: type[SemsearchError], said: str
+) -> None:
+    client = Failing(f"<MilvusException: (code=1100,\n message={message})>", 1)
+    with pytest.raises(error, match=said) as caught:
+        server(monkeypatch, client).collections()
+    assert type(caught.value) is error and client.calls == 1 and "\n" not in str(caught.value)
+
+
+def test_rows_are_sent_in_pieces_that_a_server_takes() -> None:
+    rows = [{"key": str(at), "data": "x" * 2**20} for at in range(20)]
+    pieces = calls._pieces(rows)
+    assert [row for piece in pieces for row in piece] == rows
+    assert all(sum(len(row["data"]) for row in piece) <= calls.AT_ONCE for piece in pieces) and len(pieces) == 3
+    assert calls._pieces([]) == []
+
+
+def test_the_reads_of_a_moment_ask_for_one_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = server(monkeypatch, Failing("", 0))
+    times = iter([7, 8, 9])
+    monkeypatch.setattr(Server, "_time", lambda _: next(times))
+    strong = {"consistency_level": "Strong"}
+    assert asked._consistency("a") == strong == asked._consistency("a")
+    for expected in (7, 8):
+        with asked.moment(), asked.moment():
+            found = [asked._consistency(name) for name in ("a", "b", "a")]
+        assert found == [{"consistency_level": "Customized", "guarantee_timestamp": expected}] * 3
+    asked.begin_moment()
+    assert [asked._consistency(name)["consistency_level"] for name in ("a", "b", "a")] == [
+        "Strong",
+        "Strong",
+        "Session",
+    ]
