@@ -28,8 +28,20 @@ HEALTH = 9091
 PATIENCE = 240.0  # seconds until a server answers: 14 at first, 57 after a kill
 
 _STARTED = """
-import sys
+import socket, sys
 from milvus import MilvusServer, MilvusServerConfig
+
+def bound(self, port):  # also where connections of a server that was killed are still closing
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind(("127.0.0.1", port))
+    except OSError:
+        found.close()
+        return None
+    return found
+
+MilvusServerConfig.try_bind_port = bound
 server = MilvusServer(MilvusServerConfig(), wait_for_started=False)
 server.set_base_dir(sys.argv[1])
 server.listen_port = int(sys.argv[2])

@@ -75,19 +75,22 @@ def test_rows_are_sent_in_pieces_that_a_server_takes() -> None:
     assert calls._pieces([]) == []
 
 
-def test_the_reads_of_a_moment_ask_for_one_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reads_of_a_moment_ask_for_one_time_until_something_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = server(monkeypatch, Failing("", 0))
-    times = iter([7, 8, 9])
+    times = iter(range(7, 20))
     monkeypatch.setattr(Server, "_time", lambda _: next(times))
-    strong = {"consistency_level": "Strong"}
-    assert asked._consistency("a") == strong == asked._consistency("a")
+    monkeypatch.setattr(Server, "_call", lambda *_: None)
+
+    def at() -> int:
+        return int(asked._consistency().get("guarantee_timestamp", 0))
+
+    assert (at(), asked._consistency()) == (0, {"consistency_level": "Strong"})
     for expected in (7, 8):
         with asked.moment(), asked.moment():
-            found = [asked._consistency(name) for name in ("a", "b", "a")]
-        assert found == [{"consistency_level": "Customized", "guarantee_timestamp": expected}] * 3
+            assert [at(), at()] == [expected] * 2
     asked.begin_moment()
-    assert [asked._consistency(name)["consistency_level"] for name in ("a", "b", "a")] == [
-        "Strong",
-        "Strong",
-        "Session",
-    ]
+    assert [at(), at()] == [9, 9]
+    asked.delete("a", ["id in [1]"])
+    assert [at(), at()] == [10, 10]
+    asked.upsert("a", [{"id": 1}])
+    assert at() == 11

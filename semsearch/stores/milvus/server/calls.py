@@ -51,17 +51,17 @@ class Server:
 
     def __init__(self, address: Address) -> None:
         self.address = address
-        self._lasting: set[str] | None = None  # collections that a writer has read
+        self._lasting: list[int] | None = None  # the time of a moment without an end
         self._moment = threading.local()  # `time`: that of the moment, once it is asked for
 
     # ---- consistency
 
     @contextmanager
     def moment(self) -> Iterator[None]:
-        """Reads inside see all that was acknowledged before it began, where that is wanted.
+        """Reads inside see all that was acknowledged before it began, and own writes, where that is wanted.
 
         A strong read waits until the server's clock has passed, 0.2 s. In a moment only the first does: the others ask
-        for the same time.
+        for the same time, until something is written. (Milvus's own "Session" showed documents after their deletion.)
         """
         outer = getattr(self._moment, "time", None)
         self._moment.time = [] if outer is None else outer
@@ -71,25 +71,30 @@ class Server:
             self._moment.time = outer
 
     def begin_moment(self) -> None:
-        """For a writer: the first read of a collection is strong; the next see what this process has written."""
-        self._lasting = set()
+        """As if all later calls were in one moment: for a writer, whose documents nobody else changes."""
+        self._lasting = []
 
-    def _consistency(self, collection: str) -> JsonObject:
-        """How the next read of a collection is to be made, in pymilvus's words."""
-        level = self.address.consistency
-        if level != "Strong" or self.address.is_file:
-            return {"consistency_level": level}
-        if self._lasting is not None:
-            first = collection not in self._lasting
-            self._lasting.add(collection)
-            return {"consistency_level": "Strong" if first else "Session"}
-        time_of: list[int] | None = getattr(self._moment, "time", None)
-        if time_of is None:
-            return {"consistency_level": "Strong"}
-        if not time_of:
-            time_of.append(self._time())
-        strong = {"consistency_level": "Strong"}
-        return {"consistency_level": "Customized", "guarantee_timestamp": time_of[0]} if time_of[0] else strong
+    def _moment_time(self) -> list[int] | None:
+        """The time of the present moment: empty before it is asked for, None outside of one."""
+        found: list[int] | None = getattr(self._moment, "time", None)
+        return found if self._lasting is None else self._lasting
+
+    def _wrote(self) -> None:
+        """The next read has to see what was just written."""
+        if time_of := self._moment_time():
+            time_of.clear()
+
+    def _consistency(self) -> JsonObject:
+        """How the next read is to be made, in pymilvus's words."""
+        level, time_of = self.address.consistency, self._moment_time()
+        if level == "Strong" and time_of is not None and not self.address.is_file:
+            known = [*time_of]  # another thread may write meanwhile
+            at = known[0] if known else self._time()
+            if not known:
+                time_of.append(at)
+            if at:
+                return {"consistency_level": "Customized", "guarantee_timestamp": at}
+        return {"consistency_level": level}
 
     def _time(self) -> int:
         """The time on the server's clock; 0 where that cannot be asked."""
@@ -157,7 +162,7 @@ class Server:
 
     def query(self, collection: str, condition: str, columns: Sequence[str], limit: int = MOST_ROWS) -> list[Row]:
         """At most `limit` rows that fit a condition, in no order."""
-        level = self._consistency(collection)
+        level = self._consistency()
         found = self._call(
             f"read {collection}",
             lambda c, s: c.query(
@@ -173,7 +178,7 @@ class Server:
 
     def count(self, collection: str, condition: str = "") -> int:
         """How many rows fit a condition; all for none."""
-        level = self._consistency(collection)
+        level = self._consistency()
         found = self._call(
             f"count {collection}",
             lambda c, s: c.query(
@@ -190,7 +195,7 @@ class Server:
         self, collection: str, queries: Sequence[Sequence[float]], k: int, condition: str, effort: Mapping[str, int]
     ) -> list[list[tuple[int, float]]]:
         """Ids and cosines of the nearest rows of each query, best first."""
-        level = self._consistency(collection)
+        level = self._consistency()
         found = self._call(
             f"search {collection}",
             lambda c, s: c.search(
@@ -213,6 +218,7 @@ class Server:
 
     def _upsert(self, collection: str, piece: list[Row]) -> None:
         self._call(f"write {collection}", lambda c, s: c.upsert(collection, piece, timeout=s))
+        self._wrote()
 
     def delete(self, collection: str, conditions: Sequence[str]) -> None:
         """Delete the rows that fit any of the conditions, each a list of keys."""
@@ -221,6 +227,7 @@ class Server:
 
     def _delete(self, collection: str, condition: str) -> None:
         self._call(f"delete in {collection}", lambda c, s: c.delete(collection, filter=condition, timeout=s))
+        self._wrote()
 
     # ---- calls
 
