@@ -23,8 +23,8 @@ class Addressed:
     def create(self, location: Path, fill: Callable[..., None] | None = None, /, *, address: str = "") -> Any:
         return self._driver.create(location, fill, address=address or self._address)
 
-    def restore(self, file: Path, location: Path, prepare: Any, progress: Any, /) -> None:
-        self._driver.restore(file, location, prepare, progress, address=self._address)
+    def restore(self, file: Path, location: Path, prepare: Any, progress: Any, /, *, address: str = "") -> None:
+        self._driver.restore(file, location, prepare, progress, address=address or self._address)
 
     def link(self, location: Path, address: str, /) -> bool:
         return bool(self._driver.link(location, address or self._address))

@@ -34,7 +34,7 @@ if missing():
 from semsearch.stores import postgres as driver
 from semsearch.stores.postgres import escapes, maintenance, space_vectors
 from semsearch.stores.postgres import query as sql_query
-from semsearch.stores.postgres.full_text import matching
+from semsearch.stores.postgres.full_text import matching, occurrences
 from semsearch.stores.postgres.server import connection
 from semsearch.stores.postgres.server.address import explain
 from semsearch.stores.postgres.server.client import psycopg
@@ -692,3 +692,15 @@ def test_two_machines_index_the_same_path_into_one_collection_and_lose_nothing(
     with Index.open("both", home=tmp_path / "one") as index:
         assert [hit.document for hit in index.search("tea of two", k=1)] == ["notes/c.md"]
         assert index.verify() == []
+
+
+def test_ts_rank_says_how_often_a_passage_has_a_term(made: tuple[PostgresWriter, Space]) -> None:
+    """Up to 255, which is all that a tsvector counts."""
+    database = made[0].connection
+    sql = f"""SELECT ts_rank({occurrences.WEIGHTS}, ('''x'':' || array_to_string(array(SELECT p || CASE WHEN p % 2 = 0
+              THEN 'A' ELSE '' END FROM generate_series(1, n) p), ','))::tsvector, '''x'''::tsquery)
+              FROM generate_series(1, 255) n ORDER BY n""".replace("%", "%%")
+    ranks = np.array(database.rows(sql), dtype=np.float64)[:, 0]
+    found = occurrences.counts(ranks)
+    assert found is not None and found.tolist() == list(range(1, 256))
+    assert occurrences.counts(np.array([0.61, 0.5])) is None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from semsearch.stores import bm25
-from semsearch.stores.postgres.full_text import words
+from semsearch.stores.postgres.full_text import occurrences, words
 from semsearch.stores.postgres.full_text.containing import contains, has_word
 from semsearch.stores.postgres.full_text.scores import ScoredPassages
 from semsearch.stores.postgres.server.connection import Connection
@@ -154,9 +154,14 @@ class PostgresMatching:
         if len(terms) > 1:
             return self._found_phrase(index, terms, query, only, values)
         lengths = "characters" if index.kind == GRAMS and len(phrase) < 3 else index.lengths
-        count = f"(SELECT cardinality(positions) FROM unnest({index.column}) WHERE lexeme = %s)"
-        sql = f"SELECT passage, {count}, {lengths} FROM words WHERE {only} {index.column} @@ %s::tsquery"
-        return _postings(self._db.rows(sql, [terms[0], *values, query]))
+        having = f"{lengths} FROM words WHERE {only} {index.column} @@ %s::tsquery"
+        sql = f"SELECT passage, ts_rank({occurrences.WEIGHTS}, {index.column}, %s::tsquery), {having}"
+        columns = np.array(self._db.rows(sql, [query, *values, query]), dtype=np.float64).reshape(-1, 3)
+        counts = occurrences.counts(columns[:, 1])
+        if counts is not None:
+            return Postings(columns[:, 0].astype(np.int64), counts, columns[:, 2].astype(np.int64))
+        positions = f"(SELECT cardinality(positions) FROM unnest({index.column}) WHERE lexeme = %s)"
+        return _postings(self._db.rows(f"SELECT passage, {positions}, {having}", [terms[0], *values, query]))
 
     def _found_phrase(
         self, index: _Index, terms: Sequence[str], query: str, only: str, values: Sequence[object]
