@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from semsearch.documents import loaders
 from semsearch.documents.loaders import Fields
-from semsearch.documents.walk import FoundFile, Rules, refusal
+from semsearch.documents.walk import FoundFile, Rules, is_wanted, refusal
 from semsearch.errors import Unreadable
 from semsearch.indexing import reading, sources
 from semsearch.indexing.file_status import UNFINISHED
@@ -17,7 +17,6 @@ from semsearch.scale.shards import File, Piece
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Source, text_hash
 from semsearch.types import Document, Skipped
-from semsearch.utils.globs import path_regex
 
 
 @dataclass
@@ -39,17 +38,26 @@ def of_folders(update: sources.Update) -> Input:
 
 
 def of_store(urls: Sequence[str], options: SyncOptions) -> Input:
-    """Every object below addresses such as s3://bucket/folder. Raises NotFound, UsageError, MissingExtra."""
+    """Every object below addresses such as s3://bucket/folder, once.
+
+    As for folders, those beyond the first are distinguished by a prefix. Raises NotFound, UsageError, MissingExtra.
+    """
     root = sources.Root("/", options.rules or Rules(), options.kind or "auto", options.fields or Fields())
     rules = sources.rules_of(root)
     fields = replace(root.fields, max_bytes=root.rules.max_bytes)
-    found = Input()
+    found, seen, prefixes = Input(), set[str](), list[str]()
     for url in urls:
-        for item in objects.below(url):
+        items = [item for item in objects.below(url) if item.address not in seen]
+        seen |= {item.address for item in items}
+        prefixes.append(_prefix(objects.folder_name(url, items), prefixes))
+        for item in items:
+            uri = prefixes[-1] + item.name
+            if not is_wanted(item.name, rules):
+                continue
             if reason := refusal(item.name, item.size, rules):
-                found.skipped.append(Skipped(item.name, reason))
-            elif not rules.include or any(path_regex(one).match(item.name) for one in rules.include):
-                found.files.append(File(item.name, item.address, item.size, root.kind, fields, item.stamp))
+                found.skipped.append(Skipped(uri, reason))
+            else:
+                found.files.append(File(uri, item.address, item.size, root.kind, fields, item.stamp))
     return found
 
 
@@ -69,6 +77,12 @@ def of_index(update: sources.Update, reader: StoreReader) -> Input:
         found.files.append(file)
         found.sources.append(one.source)
     return found
+
+
+def _prefix(folder: str, taken: Sequence[str]) -> str:
+    """What the names of the objects of a folder begin with: nothing for the first one."""
+    names = (f"{folder or 'root'}{number}/" for number in ("", *(f"-{n}" for n in range(2, len(taken) + 3))))
+    return next(name for name in names if name not in taken) if taken else ""
 
 
 def _walked(update: sources.Update, found: Input) -> Iterator[sources.File]:

@@ -7,15 +7,19 @@ of the address, as in s3://bucket/folder?endpoint_override=HOST:PORT&scheme=http
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
+from urllib.parse import quote, unquote, urlsplit
 
 from semsearch.documents.vector_files import arrow
 from semsearch.errors import MissingExtra, NotFound, Unreadable, UsageError
 from semsearch.utils.atomic_write import scratch_folder
 from semsearch.utils.reasons import one_line
+
+UNREACHED = "cannot be fetched: "  # begins the reason of an object that a later run may get
+WITHOUT_PASSWORD = "Keys come from the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, for example."
 
 
 class StoredObject(NamedTuple):
@@ -29,6 +33,9 @@ class StoredObject(NamedTuple):
 
 def below(address: str) -> list[StoredObject]:
     """The objects at or below an address, by name; hidden ones are left out. Raises NotFound, UsageError."""
+    if (found_password := urlsplit(address).password) is not None:
+        shown = address.replace(f":{found_password}@", ":…@")
+        raise UsageError(f"the address {shown} has a password in it.", WITHOUT_PASSWORD)
     store, path = _opened(address)
     kinds = _fs().FileType
     try:
@@ -52,19 +59,29 @@ def below(address: str) -> list[StoredObject]:
 
 @contextmanager
 def local(location: str) -> Iterator[Path]:
-    """A file of this machine with the content of `location`: the very file for a path. Raises Unreadable."""
+    """A file of this machine with the content of `location`: the very file for a path.
+
+    Raises Unreadable, with a reason that begins with UNREACHED.
+    """
     if "://" not in location:
         yield Path(location)
         return
-    store, path = _opened(location)
     with scratch_folder() as folder:
-        copy = folder / PurePosixPath(path).name
         try:
+            store, path = _opened(location)
+            copy = folder / PurePosixPath(path).name
             with store.open_input_stream(path) as source, copy.open("wb") as target:
                 shutil.copyfileobj(source, target)
-        except OSError as error:
-            raise Unreadable(f"cannot be read: {one_line(str(error))}") from error
+        except (OSError, UsageError) as error:
+            raise Unreadable(f"{UNREACHED}{one_line(str(error))}") from error
         yield copy
+
+
+def folder_name(address: str, found: Sequence[StoredObject]) -> str:
+    """The name of the folder of an address at which these objects are."""
+    place = PurePosixPath(f"/{urlsplit(address).netloc}{unquote(urlsplit(address).path)}")
+    is_object = len(found) == 1 and found[0].name == place.name
+    return place.parent.name if is_object else place.name
 
 
 def _opened(address: str) -> tuple[Any, str]:
@@ -81,8 +98,8 @@ def _opened(address: str) -> tuple[Any, str]:
 def _address(folder: str, path: str, inner: str) -> str:
     """The address of the object at `inner` in the store of `folder`, whose own path is `path`."""
     head, mark, parameters = folder.partition("?")
-    start = head.rstrip("/").removesuffix(path)
-    return f"{start}{inner}{mark}{parameters}"
+    start = unquote(head).rstrip("/").removesuffix(path)
+    return f"{start}{quote(inner)}{mark}{parameters}"
 
 
 def _fs() -> Any:

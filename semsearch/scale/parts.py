@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.documents import loaders
-from semsearch.documents.isolation.messages import item_of, packed_item, receive
+from semsearch.documents.isolation.messages import MOST_VALUES, TooLarge, item_of, packed_item, receive
 from semsearch.documents.vector_files import arrow
 from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing.reading import named, reason
@@ -128,11 +128,22 @@ def parts(
         if size >= PART_BYTES:
             yield Part(shard, number, False, bytes(packed), tuple(sources))
             packed, sources, size, number = bytearray(), [], 0, number + 1
-        packed += packed_item(item, MOST_MESSAGE)
-        if isinstance(item, Document) and source is not None:
+        message, is_sent = _packed(item)
+        packed += message
+        if isinstance(item, Document) and is_sent and source is not None:
             sources.append(source)
         size += len(item.text) if isinstance(item, Document) else len(item.reason)
     yield Part(shard, number, True, bytes(packed), tuple(sources))
+
+
+def _packed(item: Document | Skipped) -> tuple[bytes, bool]:
+    """The message of an item; of a document that none can carry, the reason, and False."""
+    try:
+        return packed_item(item, MOST_MESSAGE), True
+    except TooLarge:
+        name = item.id if isinstance(item, Document) else item.path
+        reason = f"its headings, pages and metadata are more than {MOST_VALUES:,} values"
+        return packed_item(Skipped(name, reason), MOST_MESSAGE), False
 
 
 def key(document: str, text_sha256: str, title: str | None) -> bytes:
@@ -144,7 +155,9 @@ def _items(piece: Piece, path: Path) -> Iterator[Document | Skipped]:
     file = piece.file
     read = loaders.read_from(path, file.kind, file.fields, piece.start, hashlib.sha256())
     for item, place in read:
-        if not piece.is_last and (place is None or (piece.end is not None and place.at > piece.end)):
+        if place is None and not piece.is_last:
+            return
+        if place is not None and piece.end is not None and place.at > piece.end:  # also what was added meanwhile
             return
         yield named(file.uri, path, item)
 

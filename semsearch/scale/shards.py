@@ -18,7 +18,7 @@ from pathlib import Path
 from semsearch.documents import loaders
 from semsearch.documents.loaders import Fields, Place
 from semsearch.documents.parsing.regular_file import open_regular
-from semsearch.errors import Unreadable
+from semsearch.errors import Unreadable, UsageError
 from semsearch.stores.records import text_hash, to_json
 from semsearch.types import JsonObject
 
@@ -142,7 +142,11 @@ class Cutter:
             yield Piece(file, sha256=_sha256(file.location, 0, None))
             return
         first_line = "" if loader == LINES else _first_line(file.location)
-        places = [BEGIN, *_cuts(file, loader, self.size), Place(file.size)]
+        try:
+            cuts = [place for place in _cuts(file, loader, self.size) if place.at < file.size]
+        except (Unreadable, UsageError):  # it is not cut; who reads it tells the reason, and reads what can be read
+            cuts = []
+        places = [BEGIN, *cuts, Place(file.size)]
         for start, end in pairwise(places):
             yield Piece(file, start, end.at, first_line + _sha256(file.location, start.at, end.at))
 
@@ -172,7 +176,7 @@ def _cuts(file: File, loader: str, size: int) -> Iterator[Place]:
         return
     items = loaders.read_from(Path(file.location), file.kind, file.fields, BEGIN, hashlib.sha256())
     for number, (_, place) in enumerate(items, start=1):
-        if number % size == 0 and place is not None and place.at < file.size:
+        if number % size == 0 and place is not None:
             yield place
 
 

@@ -12,10 +12,10 @@ from helpers.filemaking import parquet
 from semsearch import SyncOptions
 from semsearch.documents.walk import Rules
 from semsearch.errors import NotFound, UsageError
-from semsearch.scale import inputs
+from semsearch.scale import inputs, objects
 from semsearch.scale.parts import documents
-from semsearch.scale.shards import Cutter
-from semsearch.types import Document
+from semsearch.scale.shards import Cutter, Piece
+from semsearch.types import Document, Skipped
 
 
 def put(folder: Path) -> dict[str, bytes]:
@@ -62,6 +62,46 @@ def test_patterns_choose_objects_and_parquet_has_to_be_asked_for(tmp_path: Path)
     assert [one.text for one in found] == ["One.", "Two."]
     found, _ = read(tmp_path.as_uri(), SyncOptions(rules=Rules(include=("deep/**",))))
     assert [one.id for one in found] == ["deep/er/note.md"]
+
+
+@pytest.mark.parametrize("folder", ["plain", "my docs", "50%25", "a#b"])
+@pytest.mark.parametrize("name", ["my note.md", "50% off.md", "100%25.md", "why?.md", "a#b.md", "é.md"])
+def test_every_character_may_be_in_the_name_of_an_object(tmp_path: Path, folder: str, name: str) -> None:
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / name).write_text("Fill it.")
+    found, _ = read((tmp_path / folder).as_uri())
+    assert [(one.id, one.text) for one in found] == [(name, "Fill it.")]
+
+
+def test_excluded_and_generated_objects_are_left_out(tmp_path: Path) -> None:
+    put(tmp_path)
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "readme.md").write_text("Of others.")
+    found, _ = read(tmp_path.as_uri(), SyncOptions(rules=Rules(exclude=("deep",))))
+    assert [one.id for one in found] == [f"r{n}" for n in range(25)]
+
+
+def test_folders_beyond_the_first_have_a_prefix_and_no_object_is_read_twice(tmp_path: Path) -> None:
+    for folder in ("a/notes", "b/notes", "c/notes"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "kettle.md").write_text(f"Of {folder}.")
+    addresses = [(tmp_path / folder).as_uri() for folder in ("a/notes", "b/notes", "a", "c/notes/kettle.md")]
+    found = inputs.of_store(addresses, SyncOptions()).files
+    assert [one.uri for one in found] == ["kettle.md", "notes/kettle.md", "notes-2/kettle.md"]
+
+
+def test_an_object_that_goes_away_is_skipped_with_a_reason_for_trying_again(tmp_path: Path) -> None:
+    put(tmp_path)
+    [file] = [one for one in inputs.of_store([tmp_path.as_uri()], SyncOptions()).files if one.uri.endswith("note.md")]
+    (tmp_path / "deep" / "er" / "note.md").unlink()
+    [skipped] = documents([Piece(file)])
+    assert isinstance(skipped, Skipped) and skipped.reason.startswith(objects.UNREACHED)
+
+
+def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
+    with pytest.raises(UsageError, match="AWS_SECRET_ACCESS_KEY") as refused:
+        read("s3://ann:hunter2@bucket/folder")
+    assert "hunter2" not in str(refused.value)
 
 
 def test_a_changed_object_changes_its_shard(tmp_path: Path) -> None:

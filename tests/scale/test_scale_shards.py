@@ -16,7 +16,7 @@ from semsearch.scale import parts
 from semsearch.scale.parts import documents
 from semsearch.scale.shards import Cutter, File, Piece, Shard
 from semsearch.stores.records import text_hash
-from semsearch.types import Document, Skipped
+from semsearch.types import Document, Mark, Skipped
 
 
 def file(path: Path, **more: object) -> File:
@@ -101,6 +101,35 @@ def test_a_file_that_cannot_be_opened_is_told_and_the_others_are_read(tmp_path: 
     cutter = Cutter(10, "w")
     assert [piece.file.uri for shard in cutter.shards([gone, file(there)]) for piece in shard.pieces] == ["a.txt"]
     assert [uri for uri, _ in cutter.unreadable] == ["gone.txt"]
+
+
+def test_a_table_without_the_chosen_column_is_skipped_and_the_others_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,body\n1,One text.\n")
+    (tmp_path / "b.csv").write_text("id,text\n1,Another.\n")
+    cutter = Cutter(10, "w")
+    shards = cutter.shards([file(tmp_path / name, text="body") for name in ("a.csv", "b.csv")])
+    first, second = [item for shard in shards for item in documents(shard.pieces)]
+    assert isinstance(first, Document) and first.text == "One text." and not cutter.unreadable
+    assert isinstance(second, Skipped) and "no column 'body'" in second.reason
+
+
+@pytest.mark.parametrize("before", [25, 30])
+def test_records_that_are_added_while_a_job_runs_are_left_to_the_next_one(tmp_path: Path, before: int) -> None:
+    path = lines(tmp_path / "notes.jsonl", before)
+    walked = file(path)
+    lines(path, before + 1)  # after the walk
+    shards = cut([walked])
+    assert all(piece.size > 0 for shard in shards for piece in shard.pieces)
+    lines(path, before + 40)  # before they are read
+    assert [item for shard in shards for item in documents(shard.pieces)] == local(path)[:before]
+
+
+def test_a_document_that_no_message_can_carry_is_skipped_with_the_reason() -> None:
+    huge = Document("h", "#\n" * 200_000, marks=tuple(Mark(2 * n, None, "h") for n in range(200_000)))
+    [part] = parts.parts("s", [huge, Document("d", "Fill it.")])
+    first, second = part
+    assert isinstance(first, Skipped) and first.path == "h" and "values" in first.reason
+    assert isinstance(second, Document)
 
 
 def test_a_piece_is_the_same_after_its_way_to_a_worker(tmp_path: Path) -> None:
