@@ -15,7 +15,7 @@ from pathlib import Path
 
 from semsearch.chunking.splitter import Splitter
 from semsearch.encoders.base import BaseEncoder
-from semsearch.errors import EncoderMismatch
+from semsearch.errors import Corrupt, EncoderMismatch, UsageError
 from semsearch.indexing import sources
 from semsearch.indexing.sources import SyncOptions
 from semsearch.scale import desk, inputs, job, worker_writes
@@ -92,22 +92,25 @@ def to_shards(
     """Write the passages of the files with their vectors as shards into the folder `target`.
 
     paths: files and folders, or as texts the addresses of objects in a store: s3://bucket/folder.
-    Shards that are there are kept, those of files that changed or are gone are replaced. Raises as `job.run` does, and
-    EncoderMismatch where the folder has vectors of another encoder.
+    Shards that are there are kept, those of files that changed or are gone are replaced. Raises as `job.run` does,
+    EncoderMismatch where the folder has vectors of another encoder, UsageError where it has shards of other paths.
     """
     began = time.perf_counter()
     splitter = options.splitter or Splitter()
     urls = [path for path in paths if isinstance(path, str)]
     if urls:
-        found = inputs.of_store(urls, options)
+        named, found = urls, inputs.of_store(urls, options)
     else:
-        files = [path for path in paths if isinstance(path, Path)]
+        files = [path.resolve() for path in paths if isinstance(path, Path)]
+        named = [str(path) for path in files]
+        if above := next((path for path in files if target.resolve().is_relative_to(path)), None):
+            raise UsageError(f"{target} is in {above}, whose files are read.", "Name a folder outside it.")
         found = inputs.of_folders(sources.update(files, options, {"splitter": asdict(splitter)}))
     how = _how(encoder, splitter, context=True)
     shards, unreadable = _cut(found, how, size)
     names = [shard.name for shard in shards]
-    with ShardFolder(target, how.job()) as folder:
-        before = sum(marker.documents for name, marker in folder.done.items() if name in set(names))
+    with ShardFolder(target, {**how.job(), "inputs": named}) as folder:
+        before = sum(folder.done[name].documents for name in names if name in folder.done)
         report = job.run(shards, how, desk.encoder_files(encoder), engine, folder, tell, everywhere=bool(urls))
         folder.keep_only(names)
         markers = [folder.done[name] for name in names]
@@ -139,10 +142,10 @@ def _cut(found: Input, how: How, size: int) -> tuple[list[Shard], list[Skipped]]
 
 
 def _beside(index: Path, how: How) -> ShardFolder:
-    """The folder of vectors that wait for an index; what is there of another encoder is removed."""
+    """The folder of vectors that wait for an index; what is there of another encoder, or damaged, is removed."""
     place = index.parent / f".{index.name}.embedding"
     try:
         return ShardFolder(place, how.job())
-    except EncoderMismatch:
+    except (EncoderMismatch, Corrupt):
         shutil.rmtree(place)
         return ShardFolder(place, how.job())

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from semsearch.documents.vector_files import arrow, parquet_writer
-from semsearch.errors import Corrupt, EncoderMismatch, UsageError
+from semsearch.errors import Corrupt, EncoderMismatch, SemsearchError, UsageError
 from semsearch.scale.encoding import schema
+from semsearch.scale.objects import UNREACHED
 from semsearch.scale.parts import Done, Failed
 from semsearch.types import JsonObject, Skipped
 from semsearch.utils.atomic_write import write_text
@@ -76,6 +77,7 @@ class ShardFolder:
         if path.exists() and not path.is_dir():
             raise UsageError(f"{path} is a file.", "Name a folder for the shards.")
         path.mkdir(parents=True, exist_ok=True)
+        _require_own(path)
         self.path = path
         self._dim = int(str(job["dim"]))
         self._begun: dict[str, _Begun] = {}
@@ -95,8 +97,8 @@ class ShardFolder:
 
     def close(self) -> None:
         """Release the lock; parts of shards that are not complete are removed."""
-        for left in self.path.glob(".shard-*"):
-            shutil.rmtree(left, ignore_errors=True)
+        for left in self.path.glob(".shard-*"):  # of a kill, too
+            shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
         self._lock.release()
 
     def remove(self) -> None:
@@ -125,12 +127,17 @@ class ShardFolder:
         return begun.complete
 
     def keep_only(self, names: Sequence[str]) -> int:
-        """Remove the shards of files that have changed or are gone; their number."""
+        """Remove the shards of files that have changed or are gone; their number.
+
+        What a kill has left between a file and its marker goes, too: whoever loads the folder would take it.
+        """
         stale = self.done.keys() - set(names)
         for name in stale:
-            self.marker(name).unlink()
-            self.file(name).unlink(missing_ok=True)
             del self.done[name]
+        for kind in ("done", "parquet"):  # the marker first
+            for file in self.path.glob(f"shard-*.{kind}"):
+                if file.stem.removeprefix("shard-") not in self.done:
+                    file.unlink()
         return len(stale)
 
     def file(self, name: str) -> Path:
@@ -150,11 +157,14 @@ class ShardFolder:
         return path
 
     def _compare(self, job: Mapping[str, object]) -> None:
-        """Record what the folder is for. Raises EncoderMismatch where it has vectors of another encoder."""
+        """Record what the folder is for.
+
+        Raises EncoderMismatch where it has vectors of another encoder, UsageError where it has those of files that this
+        job does not have, SemsearchError where a newer version wrote it, Corrupt.
+        """
         described = self.path / JOB
-        foreign = [found.name for found in self.path.iterdir() if not _is_own(found.name)]
         if described.exists():
-            before = json.loads(described.read_text(encoding="utf-8"))
+            before = _job_in(described)
             if before["fingerprint"] != job["fingerprint"]:
                 raise EncoderMismatch(
                     str(self.path),
@@ -162,17 +172,21 @@ class ShardFolder:
                     got=f"{job['encoder']}@{str(job['fingerprint'])[:8]}",
                     fix=f"Use the encoder {before['encoder']}, or another folder",
                 )
-        elif foreign:
-            raise UsageError(f"{self.path} has other files: {foreign[0]}.", "Name a new or an empty folder.")
+            if others := set(before.get("inputs", ())) - set(_texts(job.get("inputs"))):
+                raise UsageError(
+                    f"{self.path} has the shards of {min(others)}, which would be removed.",
+                    "Name it as well, or another folder for the shards.",
+                )
         write_text(described, json.dumps({"format": FORMAT, **job}, indent=1) + "\n")
 
     def _complete(self) -> Iterator[tuple[str, Marker]]:
-        """The shards whose file is there in full."""
+        """The shards whose file is there in full, unless there were objects that could not be fetched."""
         for path in sorted(self.path.glob("shard-*.done")):
             name = path.stem.removeprefix("shard-")
             with suppress(OSError, ValueError, KeyError, TypeError):  # a damaged marker is none
                 marker = Marker.from_json(json.loads(path.read_text(encoding="utf-8")))
-                if not marker.bytes or self.file(name).stat().st_size == marker.bytes:
+                is_whole = not marker.bytes or self.file(name).stat().st_size == marker.bytes
+                if is_whole and not any(one.reason.startswith(UNREACHED) for one in marker.skipped):
                     yield name, marker
 
     def _finish(self, name: str, begun: _Begun) -> None:
@@ -189,6 +203,30 @@ class ShardFolder:
         self.done[name] = found
         del self._begun[name]
         shutil.rmtree(place)
+
+
+def _require_own(path: Path) -> None:
+    """Raises UsageError for a folder with files that are not of a job; nothing is written into it."""
+    foreign = [found.name for found in path.iterdir() if not _is_own(found.name)]
+    if foreign and not (path / JOB).exists():
+        raise UsageError(f"{path} has other files: {foreign[0]}.", "Name a new or an empty folder.")
+
+
+def _job_in(file: Path) -> JsonObject:
+    """What a folder is for. Raises SemsearchError, Corrupt."""
+    try:
+        found: JsonObject = json.loads(file.read_text(encoding="utf-8"))
+        newer = int(found["format"]) > FORMAT
+        _ = str(found["encoder"]), found["fingerprint"][:8]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Corrupt(f"{file} is damaged.", "Remove its folder, and run the same command again.") from error
+    if newer:
+        raise SemsearchError(f"{file.parent} was written by a newer version of semsearch.", "Install that version.")
+    return found
+
+
+def _texts(found: object) -> list[str]:
+    return [str(one) for one in found] if isinstance(found, list) else []
 
 
 def _is_own(name: str) -> bool:

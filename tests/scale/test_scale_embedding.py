@@ -17,14 +17,16 @@ from semsearch.chunking.splitter import Splitter
 from semsearch.encoders.base import BaseEncoder
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.encoders.lazy import LazyEncoder
-from semsearch.errors import Corrupt, EncoderMismatch, EncodingFailed, Locked, UsageError
+from semsearch.errors import Corrupt, EncoderMismatch, EncodingFailed, Locked, SemsearchError, UsageError
 from semsearch.scale import parts
 from semsearch.scale.cluster import Engine, most_workers, workers
 from semsearch.scale.encoding import Embedding
 from semsearch.scale.found_vectors import FoundVectors
+from semsearch.scale.jobs import to_shards
+from semsearch.scale.objects import UNREACHED
 from semsearch.scale.parts import Done, Part
 from semsearch.scale.shard_folder import ShardFolder
-from semsearch.types import Document, Role
+from semsearch.types import Document, Role, Skipped
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -142,7 +144,58 @@ def test_a_folder_is_for_one_encoder_one_process_and_nothing_else(tmp_path: Path
     (tmp_path / "full" / "thesis.odt").write_text("mine")
     with pytest.raises(UsageError, match=r"thesis\.odt"):
         ShardFolder(tmp_path / "full", JOB)
-    assert [file.name for file in (tmp_path / "full").iterdir() if file.suffix == ".odt"]
+    assert [file.name for file in (tmp_path / "full").iterdir()] == ["thesis.odt"]
+
+
+def test_a_folder_of_other_files_keeps_their_shards(tmp_path: Path) -> None:
+    for given in (["/a"], ["/a", "/b"]):
+        ShardFolder(tmp_path / "shards", {**JOB, "inputs": given}).close()
+    with pytest.raises(UsageError, match="shards of /a, which would be removed"):
+        ShardFolder(tmp_path / "shards", {**JOB, "inputs": ["/b"]})
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "said"),
+    [
+        ("", Corrupt, "is damaged"),
+        ("[]", Corrupt, "is damaged"),
+        ('{"format": 1}', Corrupt, "is damaged"),
+        ('{"format": 9, "encoder": "e", "fingerprint": "f"}', SemsearchError, "newer version"),
+    ],
+)
+def test_a_description_that_cannot_be_read_is_one_line(
+    tmp_path: Path, content: str, error: type[SemsearchError], said: str
+) -> None:
+    (tmp_path / "job.json").write_text(content)
+    with pytest.raises(error, match=said):
+        ShardFolder(tmp_path, JOB)
+
+
+def test_what_a_kill_has_left_is_removed_and_never_loaded(tmp_path: Path) -> None:
+    with ShardFolder(tmp_path, JOB) as folder:
+        folder.put(answers(NOTES, "kept")[0])
+        folder.put(answers(NOTES, "left")[0])
+    (tmp_path / "shard-left.done").unlink()  # killed between the file and its marker, and then the file has changed
+    (tmp_path / ".shard-left.parquet.new").write_bytes(b"half")
+    (tmp_path / "shard-gone.done").write_text("{}")
+    with ShardFolder(tmp_path, JOB) as folder:
+        folder.keep_only(["kept"])
+    assert sorted(one.name for one in tmp_path.glob("*shard-*")) == ["shard-kept.done", "shard-kept.parquet"]
+
+
+def test_a_shard_with_an_object_that_could_not_be_fetched_is_embedded_again(tmp_path: Path) -> None:
+    with ShardFolder(tmp_path, JOB) as folder:
+        [part] = parts.parts("s", [*NOTES, Skipped("a.md", f"{UNREACHED}access denied")])
+        folder.put(embedding().answer(part))
+        assert list(folder.done) == ["s"]
+    with ShardFolder(tmp_path, JOB) as folder:
+        assert not folder.done
+
+
+def test_shards_are_not_written_into_a_folder_that_is_read(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="outside"):
+        to_shards(tmp_path / "shards", HashingEncoder(), [tmp_path], SyncOptions(), Engine("127.0.0.1:6"))
+    assert not (tmp_path / "shards").exists()
 
 
 def test_a_document_at_which_the_encoder_fails_once_is_embedded_after_all() -> None:

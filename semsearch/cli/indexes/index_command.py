@@ -184,8 +184,9 @@ def index(
         yes=yes,
     )
     if engine and ray.to_shards:
-        if name is not None or dry_run or store:
-            raise UsageError("--to-shards makes no index: -n, --store and --dry-run do not fit.", "Leave them out.")
+        if name is not None or dry_run or store or not prune:
+            options_of_indexes = "-n, --store, --dry-run and --no-prune"
+            raise UsageError(f"--to-shards makes no index: {options_of_indexes} do not fit.", "Leave them out.")
         how = replace(how, splitter=semsearch.Splitter(**split))
         named_model = _reference(model, ray.to_shards, _set(template=template, dtype=dtype, layer=layer))
         report = on_ray.write_shards(ray, engine, named_model or settings.load().model, urls or files, how, options)
