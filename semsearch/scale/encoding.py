@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -105,7 +106,7 @@ class Embedding:
 
     def answer(self, part: Part) -> Done:
         """The passages of a part with their vectors. Raises what ends the job, such as EncodingFailed at any text."""
-        began, before = time.perf_counter(), self._encoder.embedded or 0
+        began, before, cut = time.perf_counter(), self._encoder.embedded or 0, replace(self._encoder.truncation)
         items = list(part)
         documents = [item for item in items if isinstance(item, Document)]
         skipped = tuple(item for item in items if isinstance(item, Skipped))
@@ -131,6 +132,8 @@ class Embedding:
             tuple(failed),
             skipped,
             changed,
+            self._encoder.truncation.passages - cut.passages,
+            self._encoder.truncation.tokens - cut.tokens,
         )
 
     def _one_by_one(self, part: str, documents: Sequence[Document]) -> tuple[list[Embedded], list[Failed]]:

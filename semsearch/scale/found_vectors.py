@@ -15,6 +15,7 @@ from semsearch.encoders.base import BaseEncoder, WrappedEncoder
 from semsearch.errors import EncodingFailed
 from semsearch.scale.encoding import VECTOR_COLUMN, text_key
 from semsearch.scale.shard_folder import ShardFolder
+from semsearch.types import TruncationStats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,6 +60,7 @@ class FoundVectors(WrappedEncoder):
         self.name, self.fingerprint, self.dim = model.name, model.fingerprint, model.dim
         self._table: VectorTable | None = None
         self._failed: dict[bytes, str] = {}
+        self._cut = TruncationStats()
         self.found = 0
 
     @property
@@ -70,19 +72,32 @@ class FoundVectors(WrappedEncoder):
         own = self._model.embedded
         return None if own is None else own + self.found
 
+    @property
+    def truncation(self) -> TruncationStats:
+        """Texts and tokens that were cut here, and on the cluster once a vector was taken from there."""
+        here, there = self._model.truncation, self._cut if self.found else TruncationStats()
+        return TruncationStats(here.passages + there.passages, here.tokens + there.tokens)
+
     def use(self, folder: ShardFolder, names: Sequence[str]) -> None:
-        """Take the vectors of these shards, and raise EncodingFailed for the texts of what they set aside."""
+        """Take the vectors of these shards, and raise EncodingFailed for the texts of what they set aside.
+
+        A text that another document has as well, and that has a vector there, is none of these.
+        """
         self._table = VectorTable(folder, names)
-        set_aside = (one for name in names for one in folder.done[name].failed)
+        markers = [folder.done[name] for name in names]
+        set_aside = (one for marker in markers for one in marker.failed)
         self._failed = {bytes.fromhex(key): one.reason for one in set_aside for key in one.keys}
+        self._cut = TruncationStats(
+            sum(marker.cut_passages for marker in markers), sum(marker.cut_tokens for marker in markers)
+        )
 
     def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
         if self._table is None or role != "passage":
             return self._model.encode(texts, role=role)
-        for text in texts if self._failed else ():
-            if reason := self._failed.get(text_key(text)):
-                raise EncodingFailed(reason, "Look at the document.")
         known = self._table.find(texts)
+        for at, text in enumerate(texts if self._failed else ()):
+            if at not in known and (reason := self._failed.get(text_key(text))):
+                raise EncodingFailed(reason, "Look at the document.")
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         for at, vector in known.items():
             vectors[at] = vector

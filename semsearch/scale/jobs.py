@@ -15,6 +15,7 @@ from pathlib import Path
 
 from semsearch.chunking.splitter import Splitter
 from semsearch.encoders.base import BaseEncoder
+from semsearch.encoders.lazy import LazyEncoder
 from semsearch.errors import Corrupt, EncoderMismatch, UsageError
 from semsearch.indexing import sources
 from semsearch.indexing.sources import SyncOptions
@@ -47,10 +48,13 @@ def embedded_ahead(
 
     Into a store on a server the workers write by themselves; `with_written` counts that. Otherwise the vectors are kept
     beside the index until the block ends without an error: after a kill, the same call embeds only the shards that are
-    missing. Raises as `job.run` does, and Locked where another job works for this index.
+    missing. Raises as `job.run` does, EncoderMismatch where the index has another encoder, and Locked where another job
+    works for it.
     """
     with drivers.find(index).open_reader(index) as reader:
-        recipe = reader.recipe()
+        space, recipe = reader.spaces()[0], reader.recipe()
+        ours = LazyEncoder(reader.name, space.name, space.fingerprint, space.dim, recorded=None, wanted=encoder)
+        _ = ours.model  # raises EncoderMismatch, before a cluster works for nothing
         update = sources.update(paths, options, recipe)
         found = inputs.of_index(update, reader)
         target = worker_writes.target(index, reader.spaces()[0].id)
@@ -125,6 +129,8 @@ def to_shards(
         passages=passages,
         vectors=passages,
         embedded=report.embedded,
+        cut_passages=sum(marker.cut_passages for marker in markers),
+        cut_tokens=sum(marker.cut_tokens for marker in markers),
         took_s=round(time.perf_counter() - began, 3),
         warnings=tuple(found.warnings),
     )

@@ -66,6 +66,7 @@ class Done:
     """The answer to a part. `rows`: its passages with their vectors, an Arrow stream; `seconds` an actor took.
 
     changed: of the documents, those that were in the store before, where workers write into it. `rows` is empty then.
+    cut_passages, cut_tokens: beyond the encoder's maximum length.
     """
 
     shard: str
@@ -80,6 +81,8 @@ class Done:
     failed: tuple[Failed, ...] = ()
     skipped: tuple[Skipped, ...] = field(default=())
     changed: int = 0
+    cut_passages: int = 0
+    cut_tokens: int = 0
 
     def table(self) -> pyarrow.Table:
         """The answer as a table of one row."""

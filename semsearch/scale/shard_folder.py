@@ -46,6 +46,8 @@ class Marker:
     sha256: str
     failed: tuple[Failed, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+    cut_passages: int = 0
+    cut_tokens: int = 0
 
     @classmethod
     def from_json(cls, recorded: JsonObject) -> Marker:
@@ -61,6 +63,8 @@ class _Begun:
     last: int | None = None
     documents: int = 0
     passages: int = 0
+    cut_passages: int = 0
+    cut_tokens: int = 0
     numbers: set[int] = field(default_factory=set)
     failed: list[Failed] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
@@ -120,6 +124,8 @@ class ShardFolder:
             begun.last = done.number if done.last else begun.last
             begun.documents += done.documents
             begun.passages += done.passages
+            begun.cut_passages += done.cut_passages
+            begun.cut_tokens += done.cut_tokens
             begun.failed += done.failed
             begun.skipped += done.skipped
         if begun.complete:
@@ -198,7 +204,16 @@ class ShardFolder:
                 for each in written:
                     writer.write_table(_table(each))
         size, sha256 = (file.stat().st_size, _sha256(file)) if written else (0, "")
-        found = Marker(begun.documents, begun.passages, size, sha256, tuple(begun.failed), tuple(begun.skipped))
+        found = Marker(
+            begun.documents,
+            begun.passages,
+            size,
+            sha256,
+            tuple(begun.failed),
+            tuple(begun.skipped),
+            begun.cut_passages,
+            begun.cut_tokens,
+        )
         write_text(self.marker(name), json.dumps(asdict(found), ensure_ascii=False) + "\n")
         self.done[name] = found
         del self._begun[name]
@@ -221,7 +236,9 @@ def _job_in(file: Path) -> JsonObject:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Corrupt(f"{file} is damaged.", "Remove its folder, and run the same command again.") from error
     if newer:
-        raise SemsearchError(f"{file.parent} was written by a newer version of semsearch.", "Install that version.")
+        raise SemsearchError(
+            f"{file.parent} was written by a newer semsearch.", "Install a newer version of semsearch."
+        )
     return found
 
 

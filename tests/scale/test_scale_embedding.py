@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,11 +23,11 @@ from semsearch.scale import parts
 from semsearch.scale.cluster import Engine, most_workers, workers
 from semsearch.scale.encoding import Embedding
 from semsearch.scale.found_vectors import FoundVectors
-from semsearch.scale.jobs import to_shards
+from semsearch.scale.jobs import embedded_ahead, to_shards
 from semsearch.scale.objects import UNREACHED
 from semsearch.scale.parts import Done, Part
 from semsearch.scale.shard_folder import ShardFolder
-from semsearch.types import Document, Role, Skipped
+from semsearch.types import Document, Role, Skipped, TruncationStats
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -160,7 +161,7 @@ def test_a_folder_of_other_files_keeps_their_shards(tmp_path: Path) -> None:
         ("", Corrupt, "is damaged"),
         ("[]", Corrupt, "is damaged"),
         ('{"format": 1}', Corrupt, "is damaged"),
-        ('{"format": 9, "encoder": "e", "fingerprint": "f"}', SemsearchError, "newer version"),
+        ('{"format": 9, "encoder": "e", "fingerprint": "f"}', SemsearchError, "by a newer semsearch"),
     ],
 )
 def test_a_description_that_cannot_be_read_is_one_line(
@@ -272,6 +273,54 @@ def test_texts_that_were_set_aside_are_skipped_by_the_index_with_the_reason(tmp_
         with Index.create(tmp_path / "notes", encoder=encoder) as index:
             report = index.sync(tmp_path, SyncOptions())
     assert (report.added, [(one.path, "poisoned" in one.reason) for one in report.skipped]) == (1, [("p.txt", True)])
+
+
+def test_a_text_that_a_failed_document_shares_with_others_is_stored_with_them(tmp_path: Path) -> None:
+    shared = "This sentence is in both of the documents, and it is longer than one window of this splitter may be."
+    records = {"p": f"{shared} This is poison.", "q": shared}
+    lines = [json.dumps({"id": name, "text": text}) for name, text in records.items()]
+    (tmp_path / "notes.jsonl").write_text("\n".join(lines) + "\n")
+    encoder = FoundVectors(HashingEncoder())
+    with Index.create(tmp_path / "notes", encoder=encoder, splitter=Splitter(size=20)) as index:
+        with ShardFolder(tmp_path / ".shards", JOB) as folder:
+            found = [Document(name, text) for name, text in records.items()]
+            folder.put(answers(found, how=embedding(Failing(10**6)))[0])
+            encoder.use(folder, ["s"])
+            report = index.sync(tmp_path / "notes.jsonl", SyncOptions())
+        assert (report.added, [one.path for one in report.skipped]) == (1, ["p"])
+
+
+def test_texts_that_were_cut_are_counted_as_on_the_local_path(tmp_path: Path) -> None:
+    class Short(HashingEncoder):
+        cut = TruncationStats()
+
+        @property
+        def truncation(self) -> TruncationStats:
+            return self.cut
+
+        def encode(self, texts: Sequence[str], /, *, role: Role = "passage") -> Vectors:
+            self.cut.passages += len(texts)
+            self.cut.tokens += 7 * len(texts)
+            return super().encode(texts, role=role)
+
+    encoder = FoundVectors(HashingEncoder())
+    (tmp_path / "q.txt").write_text("This is tea.")
+    with ShardFolder(tmp_path / ".shards", JOB) as folder:
+        folder.put(answers([Document("q.txt", "This is tea.", title="q")], how=embedding(Short()))[0])
+        encoder.use(folder, ["s"])
+        with Index.create(tmp_path / "notes", encoder=encoder) as index:
+            report = index.sync(tmp_path, SyncOptions())
+    assert (report.cut_passages, report.cut_tokens) == (1, 7)
+
+
+def test_an_index_of_another_encoder_is_refused_before_anything_is_embedded(tmp_path: Path) -> None:
+    (tmp_path / "q.txt").write_text("This is tea.")
+    Index.create(tmp_path / "notes", encoder=HashingEncoder(dim=64)).close()
+    ahead = embedded_ahead(
+        tmp_path / "notes", FoundVectors(HashingEncoder()), [tmp_path], SyncOptions(), Engine("127.0.0.1:6")
+    )
+    with pytest.raises(EncoderMismatch), ahead:
+        pass
 
 
 def test_shards_are_loaded_into_an_index_by_from_vectors(tmp_path: Path, cli: CommandLine) -> None:
