@@ -52,6 +52,8 @@ class JobReport:
     changed: int = 0
     passages: int = 0
     embedded: int = 0
+    cut_passages: int = 0
+    cut_tokens: int = 0
     parts: int = 0
     seconds: float = 0.0
     first_seconds: float = 0.0
@@ -69,6 +71,8 @@ class JobReport:
         self.changed += done.changed
         self.passages += done.passages
         self.embedded += done.embedded
+        self.cut_passages += done.cut_passages
+        self.cut_tokens += done.cut_tokens
         self.parts += 1
         self.worker_seconds += done.seconds
         self.squares += done.seconds**2

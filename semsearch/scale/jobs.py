@@ -80,6 +80,8 @@ def with_written(report: SyncReport, job: JobReport) -> SyncReport:
         changed=report.changed + job.changed,
         unchanged=report.unchanged - job.documents,
         embedded=report.embedded + job.embedded,
+        cut_passages=report.cut_passages + job.cut_passages,
+        cut_tokens=report.cut_tokens + job.cut_tokens,
     )
 
 

@@ -91,6 +91,7 @@ class ShardFolder:
         except BaseException:
             self._lock.release()
             raise
+        self._forget_parts()
         self.done = dict(self._complete())
 
     def __enter__(self) -> Self:
@@ -101,8 +102,7 @@ class ShardFolder:
 
     def close(self) -> None:
         """Release the lock; parts of shards that are not complete are removed."""
-        for left in self.path.glob(".shard-*"):  # of a kill, too
-            shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
+        self._forget_parts()
         self._lock.release()
 
     def remove(self) -> None:
@@ -131,6 +131,11 @@ class ShardFolder:
         if begun.complete:
             self._finish(done.shard, begun)
         return begun.complete
+
+    def _forget_parts(self) -> None:
+        """Remove what is not complete. Parts that a kill has left may be those of another cut."""
+        for left in self.path.glob(".shard-*"):
+            shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
 
     def keep_only(self, names: Sequence[str]) -> int:
         """Remove the shards of files that have changed or are gone; their number.

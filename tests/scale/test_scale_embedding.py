@@ -179,14 +179,19 @@ def test_what_a_kill_has_left_is_removed_and_never_loaded(tmp_path: Path) -> Non
     (tmp_path / "shard-left.done").unlink()  # killed between the file and its marker, and then the file has changed
     (tmp_path / ".shard-left.parquet.new").write_bytes(b"half")
     (tmp_path / "shard-gone.done").write_text("{}")
+    (tmp_path / ".shard-new").mkdir()
+    (tmp_path / ".shard-new" / "00000007").write_bytes(b"a part of another cut")
     with ShardFolder(tmp_path, JOB) as folder:
+        folder.put(answers(NOTES, "new")[0])
+        assert "new" in folder.done
         folder.keep_only(["kept"])
     assert sorted(one.name for one in tmp_path.glob("*shard-*")) == ["shard-kept.done", "shard-kept.parquet"]
 
 
 def test_a_shard_with_an_object_that_could_not_be_fetched_is_embedded_again(tmp_path: Path) -> None:
+    items = [*NOTES, Skipped("a.md", f"{UNREACHED}access denied")]
     with ShardFolder(tmp_path, JOB) as folder:
-        [part] = parts.parts("s", [*NOTES, Skipped("a.md", f"{UNREACHED}access denied")])
+        [part] = parts.parts("s", [(item, None) for item in items])
         folder.put(embedding().answer(part))
         assert list(folder.done) == ["s"]
     with ShardFolder(tmp_path, JOB) as folder:

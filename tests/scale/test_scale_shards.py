@@ -126,7 +126,9 @@ def test_records_that_are_added_while_a_job_runs_are_left_to_the_next_one(tmp_pa
 
 def test_a_document_that_no_message_can_carry_is_skipped_with_the_reason() -> None:
     huge = Document("h", "#\n" * 200_000, marks=tuple(Mark(2 * n, None, "h") for n in range(200_000)))
-    first, second = (item for part in parts.parts("s", [huge, Document("d", "Fill it.")]) for item in part)
+    first, second = (
+        item for part in parts.parts("s", [(huge, None), (Document("d", "Fill it."), None)]) for item in part
+    )
     assert isinstance(first, Skipped) and first.path == "h" and "values" in first.reason
     assert isinstance(second, Document)
 
