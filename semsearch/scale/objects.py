@@ -34,8 +34,8 @@ class StoredObject(NamedTuple):
 def below(address: str) -> list[StoredObject]:
     """The objects at or below an address, by name; hidden ones are left out. Raises NotFound, UsageError."""
     if (found_password := urlsplit(address).password) is not None:
-        shown = address.replace(f":{found_password}@", ":…@")
-        raise UsageError(f"the address {shown} has a password in it.", WITHOUT_PASSWORD)
+        harmless = address.replace(f":{found_password}@", ":…@")
+        raise UsageError(f"the address {harmless} has a password in it.", WITHOUT_PASSWORD)
     store, path = _opened(address)
     kinds = _fs().FileType
     try:
