@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from semsearch.documents import loaders
 from semsearch.documents.loaders import Fields
@@ -33,7 +35,7 @@ class Input:
 def of_folders(update: sources.Update) -> Input:
     """Every file of the folders."""
     found = Input()
-    found.files = [_file(one) for one in _walked(update, found)]
+    found.files = [_file(one) for one in _walked(update, found, [])]
     return found
 
 
@@ -64,10 +66,15 @@ def of_store(urls: Sequence[str], options: SyncOptions) -> Input:
 def of_index(update: sources.Update, reader: StoreReader) -> Input:
     """The files that are not in the store as they are now, and which of their documents are."""
     found = Input()
-    for one in _walked(update, found):
+    there, new, unseen = set[int](), list[sources.File](), list[Path]()
+    for one in _walked(update, found, unseen):
         file = _file(one)
         known = reader.sources_at(one.place.base, [one.path]).get(one.path)
-        if known is not None and not update.options.force:
+        if known is None:
+            new.append(one)
+            continue
+        there.add(known.id)
+        if not update.options.force:
             if _is_stored(one, known):
                 continue
             keys = {parts.key(stamp.uri, stamp.sha256, stamp.title) for stamp in reader.documents_of(known.id)}
@@ -76,7 +83,39 @@ def of_index(update: sources.Update, reader: StoreReader) -> Input:
             found.known |= keys
         found.files.append(file)
         found.sources.append(one.source)
+    for one in _not_moved(new, update, reader, there, unseen):
+        found.files.append(_file(one))
+        found.sources.append(one.source)
     return found
+
+
+def _not_moved(
+    new: Sequence[sources.File], update: sources.Update, reader: StoreReader, there: set[int], unseen: Sequence[Path]
+) -> Iterator[sources.File]:
+    """New files but those with the content of one that is gone, which keep its vectors (`sync`)."""
+    present = [scope for scope in update.scopes if scope.exists()]
+    absent = (source for source in reader.sources() if update.options.prune and source.id not in there)
+    gone = Counter(
+        (source.sha256, source.loader)
+        for source in absent
+        if source.size != UNFINISHED
+        and sources.in_scope(source, present, update.roots)
+        and not sources.below(source, unseen)
+    )
+    for one in new:
+        content = _content(one) if gone else None
+        if content is not None and content in gone:
+            gone[content] -= 1
+            gone += Counter()  # without those that are none left
+        else:
+            yield one
+
+
+def _content(one: sources.File) -> tuple[str, str] | None:
+    try:
+        return reading.content(one.found.path).sha256, loaders.loader_for(one.found.path, one.place.root.kind)
+    except Unreadable:
+        return None
 
 
 def _prefix(folder: str, taken: Sequence[str]) -> str:
@@ -85,9 +124,9 @@ def _prefix(folder: str, taken: Sequence[str]) -> str:
     return next(name for name in names if name not in taken) if taken else ""
 
 
-def _walked(update: sources.Update, found: Input) -> Iterator[sources.File]:
+def _walked(update: sources.Update, found: Input, unseen: list[Path]) -> Iterator[sources.File]:
     present = [scope for scope in update.scopes if scope.exists()]
-    for item in sources.walked(present, update.roots, update.options, [], found.warnings):
+    for item in sources.walked(present, update.roots, update.options, unseen, found.warnings):
         if isinstance(item, Skipped):
             found.skipped.append(item)
         else:
