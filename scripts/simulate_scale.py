@@ -13,9 +13,10 @@ What is modelled, and how:
   without the parts that were in flight (two of each actor), which are embedded again.
 - Nodes fail independently, exponentially distributed, with all their actors, and come back after a while: the machine,
   the actor and the encoder have to start again.
-- The driver stores results one after the other at the measured rate; where it is slower than the actors, they wait for
-  it. With --worker-writes actors store their own results, and the driver only the markers.
-- The driver fails, too. Then everything stops, and the shards that were not complete are embedded again.
+- An index on one machine is updated by the driver once everything is embedded, at the measured rate. With
+  --worker-writes, as into a store on a server, actors store their own results, and the driver only the markers.
+- The driver fails, too, while the actors work. Then everything stops, and the shards that were not complete are
+  embedded again: those that are being read, and those whose parts are with the actors.
 Left out: networks, the scheduler of Ray beyond 1,000 nodes, and the store behind it.
 """
 
@@ -35,6 +36,7 @@ EVENTS = 400_000  # units of a job at most
 IN_FLIGHT = 2  # parts of an actor that are lost with it
 PASSAGES_PER_PART = 170
 PARTS_PER_SHARD = 60  # 10,000 documents
+READERS = 2  # shards that are read at a time
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Assumptions:
 
     def sentences(self) -> list[str]:
         """Each of them in words."""
-        writes = "Actors write themselves." if self.worker_writes else "The driver writes."
+        writes = "Actors write themselves." if self.worker_writes else "The driver writes, once everything is embedded."
         return [
             f"An actor takes {self.part_seconds:g} s (spread {self.spread:.0%}) for {PASSAGES_PER_PART} passages.",
             f"A node has {self.workers_per_node} actors, begins after {self.start_seconds:g} s, fails every "
@@ -100,12 +102,12 @@ class Job:
         self.running: dict[int, tuple[float, float, float]] = {}  # actor: began, seconds, parts
         self.generation = [0] * (nodes * how.workers_per_node)  # of what an actor is at
         self.up = [False] * nodes
+        self.starting = [0.0] * nodes  # when each of those that are not up will be
         self.slow = [
             how.straggler_factor if self.random.random() < how.straggler_share else 1.0 for _ in self.generation
         ]
         self.again = 0.0
         self.failures = self.driver_failures = 0
-        self.driver_free = 0.0  # when it has stored what it has
         self.stored = 0.0  # seconds of the driver's work
         self.left = float(self.total)
 
@@ -113,14 +115,14 @@ class Job:
         """Simulate until everything is stored."""
         how = self.how
         for node in range(self.nodes):
-            self._at(how.start_seconds, "start", node)
+            self._start_at(how.start_seconds, node)
             self._at(self._failure(how.node_mtbf_hours), "fail", node)
         self._at(self._failure(how.driver_mtbf_hours), "driver", 0)
         now = 0.0
         while self.left > 1e-9:
             now, _, kind, which = heapq.heappop(self.events)
             getattr(self, f"_{kind}")(now, which)
-        hours = max(now, self.driver_free) / 3600
+        hours = (now + self.stored) / 3600
         ideal = self.total * how.part_seconds / (self.nodes * how.workers_per_node) / 3600
         return Outcome(
             self.passages,
@@ -133,7 +135,14 @@ class Job:
             self.stored / 3600 / hours,
         )
 
+    def _start_at(self, time: float, node: int) -> None:
+        """A node starts then, or later where it was to start later anyway."""
+        self.starting[node] = max(self.starting[node], time)
+        self._at(self.starting[node], "start", node)
+
     def _start(self, now: float, node: int) -> None:
+        if self.up[node] or now < self.starting[node]:
+            return
         self.up[node] = True
         for actor in self._actors(node):
             self._take(now, actor)
@@ -144,7 +153,7 @@ class Job:
             self.up[node] = False
             for actor in self._actors(node):
                 self._interrupt(now, actor)
-            self._at(now + self.how.node_away_seconds + self.how.start_seconds, "start", node)
+            self._start_at(now + self.how.node_away_seconds + self.how.start_seconds, node)
         self._at(now + self._failure(self.how.node_mtbf_hours), "fail", node)
 
     def _driver(self, now: float, _: int) -> None:
@@ -154,8 +163,9 @@ class Job:
             self.up[node] = False
             for actor in self._actors(node):
                 self._interrupt(now, actor)
-            self._at(now + self.how.driver_away_seconds + self.how.start_seconds, "start", node)
-        lost = min(PARTS_PER_SHARD * 2.0, self.total - self.left)
+            self._start_at(now + self.how.driver_away_seconds + self.how.start_seconds, node)
+        in_flight = IN_FLIGHT * len(self.generation)
+        lost = min(float(READERS * PARTS_PER_SHARD + in_flight), self.total - self.left)
         self._put_back(lost)
         self.left += lost
         self.again += lost
@@ -168,12 +178,8 @@ class Job:
         _, _, parts = self.running.pop(actor)
         self.left -= parts
         cost = 0.0 if self.how.worker_writes else parts * PASSAGES_PER_PART / self.how.driver_passages_per_second
-        self.driver_free = max(self.driver_free, now) + cost
         self.stored += cost
-        if self.driver_free - now > 60:  # what waits for the driver fills the object store: the actor waits, too
-            self._at(self.driver_free - 60, "free", actor)
-        else:
-            self._take(now, actor)
+        self._take(now, actor)
 
     def _free(self, now: float, actor: int) -> None:
         if self.up[actor // self.how.workers_per_node] and actor not in self.running:

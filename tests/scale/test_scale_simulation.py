@@ -19,7 +19,7 @@ def simulating() -> ModuleType:
 def quiet(simulating: ModuleType) -> object:
     """Assumptions without failures, stragglers and spread."""
     return simulating.Assumptions(
-        node_mtbf_hours=1e9, driver_mtbf_hours=1e9, straggler_share=0.0, spread=0.0, driver_passages_per_second=1e9
+        node_mtbf_hours=1e9, driver_mtbf_hours=1e9, straggler_share=0.0, spread=0.0, driver_passages_per_second=1e15
     )
 
 
@@ -43,6 +43,15 @@ def test_failing_nodes_cost_time_and_some_passages_again(simulating: ModuleType)
 def test_a_driver_that_fails_costs_the_shards_that_were_open(simulating: ModuleType) -> None:
     found = simulating.Job(10**7, 4, replace(quiet(simulating), driver_mtbf_hours=0.1), 0).run()
     assert found.driver_failures > 0 and found.again > 0 and found.hours > found.ideal_hours
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_job_ends_however_often_nodes_and_drivers_fail(simulating: ModuleType, seed: int) -> None:
+    rough = replace(quiet(simulating), node_mtbf_hours=0.3, driver_mtbf_hours=0.2)  # type: ignore[type-var]
+    job = simulating.Job(3 * 10**7, 4, rough, seed)
+    found = job.run()
+    assert found.node_failures and found.driver_failures and found.hours > found.ideal_hours
+    assert job.left == pytest.approx(0, abs=1e-6) and not job.running and sum(job.waiting) == pytest.approx(0, abs=1e-6)
 
 
 def test_more_workers_than_the_driver_can_serve_are_of_no_use(simulating: ModuleType) -> None:
