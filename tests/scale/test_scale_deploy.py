@@ -32,6 +32,13 @@ def test_the_ray_cluster_asks_for_tokens_and_leaves_the_head_to_the_driver() -> 
     assert len(starts) == 2 and all("RAY_AUTH_MODE=token" in line for line in starts)
 
 
+def test_the_ray_cluster_installs_a_wheel_under_the_name_that_pip_asks_for() -> None:
+    cluster = yaml.safe_load((DEPLOY / "ray-cluster.yaml").read_text(encoding="utf-8"))
+    assert cluster["file_mounts"]["/home/ubuntu/dist"] == "dist"  # where scripts/build_package.py writes
+    assert not [place for place in cluster["file_mounts"] if place.endswith(".whl")]
+    assert any("~/dist/semsearch-*.whl" in line for line in cluster["setup_commands"])
+
+
 @pytest.mark.parametrize(("file", "form"), [("milvus-100M", "hnsw-int8"), ("milvus-1B", "rabitq")])
 def test_the_milvus_values_have_the_memory_and_disk_of_the_plan(file: str, form: str) -> None:
     text = (DEPLOY / f"{file}.yaml").read_text(encoding="utf-8")
