@@ -82,6 +82,10 @@ class Embedder:
         """Say that `what` went well; nobody waits for that."""
         self._desk.ended.remote(what)
 
+    def alive(self) -> None:
+        """Say that a part goes on; nobody waits for that."""
+        self._desk.alive.remote()
+
     def _loaded(self, how: How, threads: int, device: str, version: str) -> Embedding:
         """Raises SemsearchError where the machine has another version, EncoderMismatch for another encoder."""
         if version != __version__:

@@ -118,7 +118,7 @@ def imported() -> Any:
 
 
 def most_workers(engine: Engine, nodes: Sequence[dict[str, float]], *, reading_cpus: float) -> int:
-    """The most actors that the job may have on nodes with these resources ("CPU", "GPU").
+    """The most actors that the job may have on nodes with these resources ("CPU", "GPU"): as many as fit, unless said.
 
     reading_cpus: what has to stay free for reading. Raises UsageError where the least do not fit.
 
@@ -138,7 +138,7 @@ def most_workers(engine: Engine, nodes: Sequence[dict[str, float]], *, reading_c
             f"{reading}. Ray would wait for ever.",
             f"Choose fewer: --workers {fit}." if fit else "Choose --cpus-per-worker below what a node has, or add one.",
         )
-    return fit if engine.most is None else max(engine.least, min(engine.most, fit))
+    return fit if engine.most is None else engine.most  # the cluster may grow; Ray Data adds actors as it does
 
 
 def _slots(engine: Engine, node: dict[str, float]) -> int:

@@ -35,6 +35,7 @@ class Desk:
         self._files = files
         self._begun: Counter[str] = Counter()
         self._problems: list[str] = []
+        self._beats = 0
 
     def files(self) -> dict[str, int]:
         """The encoder's files, with their sizes in bytes."""
@@ -44,6 +45,7 @@ class Desk:
 
     def read(self, name: str, at: int) -> bytes:
         """At most CHUNK bytes of a file, from byte `at` on."""
+        self._beats += 1
         found = self._files[name]
         if isinstance(found, bytes):
             return found[at : at + CHUNK]
@@ -53,12 +55,21 @@ class Desk:
 
     def begun(self, what: str) -> int:
         """How often `what` was begun and not ended, this time included."""
+        self._beats += 1
         self._begun[what] += 1
         return self._begun[what]
 
     def ended(self, what: str) -> None:
         """Say that `what` went well."""
         self._begun.pop(what, None)
+
+    def alive(self) -> None:
+        """Say that an actor goes on with a part that takes long."""
+        self._beats += 1
+
+    def beats(self) -> int:
+        """How often an actor has asked or said something that shows that it goes on."""
+        return self._beats
 
     def tell(self, problem: str) -> None:
         """Say why an actor cannot work."""

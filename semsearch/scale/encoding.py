@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from semsearch.types import Vectors
 
 TRIES = 2
+SLICE = 256  # texts
 VECTOR_COLUMN = "vector"
 
 
@@ -60,6 +61,9 @@ class Attempts(Protocol):
 
     def ended(self, what: str) -> None:
         """Say that `what` went well."""
+
+    def alive(self) -> None:
+        """Say that a part goes on: a document of 10 MB has 13,000 passages."""
 
 
 def text_key(text: str) -> bytes:
@@ -166,7 +170,7 @@ class Embedding:
 
     def _encoded(self, texts: Sequence[str]) -> tuple[Vectors, dict[int, str]]:
         """The vectors of all texts, and the reason for each text that failed TRIES times."""
-        vectors, failed = halving.encode(self._encoder, texts)
+        vectors, failed = self._sliced(texts)
         for _ in range(TRIES - 1):
             again = sorted(failed)
             if not again:
@@ -174,6 +178,16 @@ class Embedding:
             found, still = halving.encode(self._encoder, [texts[at] for at in again])
             vectors[again] = found
             failed = {again[at]: reason for at, reason in still.items()}
+        return vectors, failed
+
+    def _sliced(self, texts: Sequence[str]) -> tuple[Vectors, dict[int, str]]:
+        """As `halving.encode`, with a sign of life after every SLICE texts."""
+        vectors, failed = np.zeros((len(texts), self._encoder.dim), np.float32), dict[int, str]()
+        for start in range(0, len(texts), SLICE):
+            found, reasons = halving.encode(self._encoder, texts[start : start + SLICE])
+            vectors[start : start + len(found)] = found
+            failed |= {start + at: reason for at, reason in reasons.items()}
+            self._attempts.alive()
         return vectors, failed
 
     def _cut(self, document: Document) -> list[Passage]:

@@ -35,6 +35,7 @@ from semsearch.utils.reasons import one_line
 
 READERS = 2  # reading tasks at a time: a core reads some thousand documents a second, and embeds some hundred
 BLOCK_BYTES = 1  # Ray puts rows together up to this size: a part is a block, and each goes to the next free actor
+WAITING = 64  # answers in memory that the driver has not stored yet; the cluster waits for it then
 IN_FLIGHT = 2  # parts sent to an actor: one is embedded while the next arrives
 
 
@@ -204,32 +205,60 @@ def _desk(ray: Any, files: dict[str, str], *, as_content: bool) -> Iterator[tupl
 
 
 def _answers(ray: Any, dataset: Any, desk: Any, patience: float) -> Iterator[Done]:
-    """The answers to the parts as they arrive. Raises SemsearchError after so many seconds without one."""
-    arrived: queue.Queue[Done | BaseException | None] = queue.Queue()
+    """The answers to the parts as they arrive.
+
+    Raises SemsearchError after so many seconds without one, in which no actor has said that it goes on either.
+    """
+    arrived: queue.Queue[Done | BaseException | None] = queue.Queue(WAITING)
+    ended = threading.Event()
+
+    def put(found: Done | BaseException | None) -> None:
+        while not ended.is_set():
+            with suppress(queue.Full):
+                arrived.put(found, timeout=1)
+                return
 
     def follow() -> None:
         try:
             for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=1):
                 for row in batch.to_pylist():
-                    arrived.put(done_of(row))
-            arrived.put(None)
+                    put(done_of(row))
+                if ended.is_set():
+                    return
+            put(None)
         except BaseException as error:  # it belongs to the thread that waits
-            arrived.put(error)
+            put(error)
 
     threading.Thread(target=follow, daemon=True, name="ray-data").start()
-    while True:
-        try:
-            found = arrived.get(timeout=patience)
-        except queue.Empty:
-            raise SemsearchError(
-                f"the job stands still: no result for {patience:g} s.",
-                "See `ray status`. What is embedded stays: run the same command again.",
-            ) from None
-        if found is None:
-            return
-        if isinstance(found, BaseException):
-            raise _failure(ray, desk, found) from found
-        yield found
+    beats = 0
+    try:
+        while True:
+            try:
+                found = arrived.get(timeout=patience)
+            except queue.Empty:
+                before, beats = beats, _beats(ray, desk)
+                if beats > before:  # a document of many passages
+                    continue
+                raise SemsearchError(
+                    f"the job stands still: no result for {patience:g} s.",
+                    "See `ray status`. What is embedded stays: run the same command again.",
+                ) from None
+            if found is None:
+                return
+            if isinstance(found, BaseException):
+                raise _failure(ray, desk, found) from found
+            yield found
+    finally:
+        ended.set()
+
+
+def _beats(ray: Any, desk: Any) -> int:
+    """How often actors have said so far that they go on."""
+    try:
+        count_: int = ray.get(desk.beats.remote(), timeout=5)
+    except Exception:  # the desk cannot begin, or its machine is gone
+        return 0
+    return count_
 
 
 def _failure(ray: Any, desk: Any, error: BaseException) -> BaseException:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,12 +16,12 @@ import pytest
 from helpers.commandline import CommandLine
 
 from semsearch import Index, SyncOptions
-from semsearch.chunking.splitter import Splitter
+from semsearch.chunking.splitter import Splitter, passages
 from semsearch.encoders.base import BaseEncoder
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.encoders.lazy import LazyEncoder
 from semsearch.errors import Corrupt, EncoderMismatch, EncodingFailed, Locked, SemsearchError, UsageError
-from semsearch.scale import parts
+from semsearch.scale import job, parts
 from semsearch.scale.cluster import Engine, most_workers, workers
 from semsearch.scale.encoding import Embedding
 from semsearch.scale.found_vectors import FoundVectors
@@ -45,6 +47,11 @@ class Counting(Counter[str]):
 
     def ended(self, what: str) -> None:
         del self[what]
+
+    def alive(self) -> None:
+        self.beats += 1
+
+    beats = 0
 
 
 class Failing(HashingEncoder):
@@ -189,7 +196,7 @@ def test_what_a_kill_has_left_is_removed_and_never_loaded(tmp_path: Path) -> Non
 
 
 def test_a_shard_with_an_object_that_could_not_be_fetched_is_embedded_again(tmp_path: Path) -> None:
-    items = [*NOTES, Skipped("a.md", f"{UNREACHED}access denied")]
+    items: list[Document | Skipped] = [*NOTES, Skipped("a.md", f"{UNREACHED}access denied")]
     with ShardFolder(tmp_path, JOB) as folder:
         [part] = parts.parts("s", [(item, None) for item in items])
         folder.put(embedding().answer(part))
@@ -213,6 +220,31 @@ def test_a_document_at_which_the_encoder_fails_twice_is_set_aside_with_its_reaso
     [done] = answers([*NOTES[:6], Document("p", "This is poison."), *NOTES[6:]], how=embedding(Failing(10**6)))
     assert [(one.document, "poisoned" in one.reason) for one in done.failed] == [("p", True)]
     assert done.documents == 12
+
+
+def test_a_long_document_gives_signs_of_life_and_the_same_passages() -> None:
+    attempts = Counting()
+    words = " ".join(f"word{n}" for n in range(12_000))
+    [done] = answers([Document("long", words)], how=embedding(attempts=attempts, size=20))
+    assert done.passages == len(passages(Document("long", words), Splitter(size=20), HashingEncoder().count_tokens))
+    assert attempts.beats == -(-done.passages // 256) > 1
+
+
+def test_the_watch_goes_on_while_actors_do_and_ends_with_them() -> None:
+    class Dataset:
+        released = threading.Event()
+
+        def iter_batches(self, **_: object) -> Iterator[object]:
+            self.released.wait()
+            return iter(())
+
+    beats = iter([1, 2, 3, 3])
+    ray = SimpleNamespace(get=lambda asked, timeout: asked)
+    desk = SimpleNamespace(beats=SimpleNamespace(remote=lambda: next(beats)), problems=SimpleNamespace(remote=list))
+    with pytest.raises(SemsearchError, match="stands still"):
+        list(job._answers(ray, Dataset(), desk, 0.01))
+    Dataset.released.set()
+    assert next(beats, None) is None  # all four were asked for
 
 
 def test_an_encoder_that_fails_at_everything_ends_the_job() -> None:
@@ -350,6 +382,10 @@ def test_shards_are_loaded_into_an_index_by_from_vectors(tmp_path: Path, cli: Co
 def test_workers_leave_room_for_reading(least: int, cpus: float, nodes: list[float], reading: float, fit: int) -> None:
     has = [{"CPU": float(cpu)} for cpu in nodes]
     assert most_workers(Engine(least=least, cpus=cpus), has, reading_cpus=reading) == fit
+
+
+def test_a_cluster_that_grows_may_have_more_workers_than_fit_at_first() -> None:
+    assert most_workers(Engine(least=1, most=64), [{"CPU": 2.0}], reading_cpus=0) == 64
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,17 @@ def test_workers_write_into_postgresql_by_themselves(
     assert again["documents"]["unchanged"] == 180 and "nothing to embed" in err  # type: ignore[index]
 
 
+def test_more_workers_at_most_than_fit_leave_room_for_reading(rays: Cluster, tmp_path: Path) -> None:
+    chance = random.Random(3)
+    (tmp_path / "notes").mkdir()
+    for n in range(120):
+        text = " ".join(sentence(chance) for _ in range(400))
+        (tmp_path / "notes" / f"{n:03}.txt").write_text(text)
+    address, target = (tmp_path / "notes").as_uri(), tmp_path / "shards"
+    found, _ = ok(rays, address, "--to-shards", target, "-m", "hashing", "--workers", "1:40", "--shard-size", 3)
+    assert found["documents"]["added"] == 120 and len(markers(target)) > 20  # type: ignore[index]
+
+
 @pytest.mark.parametrize("victim", ["actor", "node"])
 def test_a_kill_in_the_middle_costs_no_document_and_doubles_none(
     rays: Cluster, many: Path, tmp_path: Path, victim: str
