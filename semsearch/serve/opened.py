@@ -37,6 +37,7 @@ class OpenIndexes:
         self._most, self._encoders = most, encoders
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._lock = threading.Lock()
+        self._opening: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def names(self) -> list[str]:
@@ -86,22 +87,22 @@ class OpenIndexes:
             identity = Index.identity(name, self.home)
         except NotFound:  # its message has the path
             raise _missing(name) from None
-        idle: list[_Open | None] = []
-        try:
+        with self._opening[name]:  # an index on a server that does not answer holds up no other
             with self._lock:
                 used = self._open.get(name)
-                if used is not None and used.identity != identity:
-                    idle.append(self._retire(name))
-                    used = None
-                if used is None:
-                    used = self._open[name] = _Open(self._opened(name), identity)
-                used.users += 1
-                self._open.move_to_end(name)
-                while len(self._open) > self._most:
-                    idle.append(self._retire(next(iter(self._open))))
-        finally:
-            for each in filter(None, idle):
-                each.index.close()
+                if used is not None and used.identity == identity:
+                    used.users += 1
+                    self._open.move_to_end(name)
+                    return used
+                old = None if used is None else self._retire(name)
+            if old is not None:
+                old.index.close()
+            used = _Open(self._opened(name), identity, users=1)
+            with self._lock:
+                self._open[name] = used
+                idle = [self._retire(next(iter(self._open))) for _ in range(len(self._open) - self._most)]
+        for each in filter(None, idle):
+            each.index.close()
         return used
 
     def _opened(self, name: str) -> Index:

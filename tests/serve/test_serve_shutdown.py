@@ -10,6 +10,8 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from helpers.served import PATIENCE, free_port
@@ -21,6 +23,7 @@ from semsearch.errors import SemsearchError
 from semsearch.serve.opened import OpenIndexes
 from semsearch.serve.options import ServeOptions
 from semsearch.serve.problems import Refused
+from semsearch.serve.routes import indexes
 from semsearch.serve.service import Service
 
 
@@ -111,6 +114,32 @@ def test_indexes_stay_few_and_usable_while_many_threads_take_turns_with_them(tmp
     assert len(pool) == 1
     opened.close()
     assert (sum(not closed(index) for index in seen.values()), len(pool)) == (0, 0)
+
+
+def test_an_index_on_a_server_that_is_away_holds_up_no_other_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("far", "near"):
+        Index.create(name, encoder="hashing", home=tmp_path).close()
+    reach, asked, answered = Index.open, threading.Event(), threading.Event()
+
+    def slow(name: str, **options: Any) -> Index:
+        if name == "near":
+            return reach(name, **options)
+        asked.set()
+        assert answered.wait(60)
+        raise SemsearchError("no server answers.")
+
+    monkeypatch.setattr(Index, "open", slow)
+    service: Any = SimpleNamespace(indexes=OpenIndexes(tmp_path, most=2, encoders=EncoderPool()))
+    with ThreadPoolExecutor(1) as threads:
+        described = threads.submit(indexes._described, service, "far")
+        assert asked.wait(60)
+        with service.indexes.reading("near") as index:
+            assert len(index) == 0
+        answered.set()
+        assert described.result() == {"index": "far", "problem": "no server answers."}
+    service.indexes.close()
 
 
 def test_a_write_that_takes_too_long_is_answered_and_goes_on(tmp_path: Path) -> None:

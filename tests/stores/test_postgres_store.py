@@ -36,7 +36,7 @@ from semsearch.stores.postgres import escapes, maintenance, space_vectors
 from semsearch.stores.postgres import query as sql_query
 from semsearch.stores.postgres.full_text import matching, occurrences
 from semsearch.stores.postgres.server import connection
-from semsearch.stores.postgres.server.address import explain
+from semsearch.stores.postgres.server.address import Server, explain
 from semsearch.stores.postgres.server.client import psycopg
 
 TEXTS = {
@@ -526,6 +526,7 @@ def test_a_server_that_does_not_come_back_is_given_up_in_time(
     made: tuple[PostgresWriter, Space], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer, _ = made
+    reach = Server.connect
     monkeypatch.setattr(connection, "RETRY_SECONDS", 0.5)
     with driver.open_reader(writer.reader.location) as reader:
         reader.version()
@@ -536,6 +537,17 @@ def test_a_server_that_does_not_come_back_is_given_up_in_time(
         with pytest.raises(SemsearchError, match="no PostgreSQL server answers at /nowhere"):
             reader.version()
         assert time.monotonic() - began < 10
+        tries = list[str]()
+
+        def counted(server: Server) -> Any:
+            tries.append(server.address)
+            return reach(server)
+
+        with monkeypatch.context() as changed:
+            changed.setattr(Server, "connect", counted)
+            with pytest.raises(SemsearchError, match="no PostgreSQL server answers"):
+                reader.version()
+        assert len(tries) == 1  # it is known to be away
 
 
 # ---- several machines

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from semsearch.errors import NotFound
+from semsearch.errors import NotFound, SemsearchError
 from semsearch.index import Index
 from semsearch.search.query_check import make_query
 from semsearch.search.results_json import results_object
@@ -53,12 +53,14 @@ async def similar(name: str, body: SimilarBody, service: ServiceDep, caller: Cal
 
 
 def _described(service: Service, name: str) -> JsonObject | None:
-    """What a list says about an index; None for one that has been removed meanwhile."""
+    """What a list says about an index, or its problem; None for one that has been removed meanwhile."""
     try:
         with service.indexes.reading(name) as index:
             return {**_head(index), "documents": len(index), "version": index.version}
     except NotFound:
         return None
+    except SemsearchError as error:  # its server may be away: the others are still listed
+        return {"index": name, "problem": error.message}
 
 
 async def _found(

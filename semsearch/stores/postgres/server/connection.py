@@ -35,6 +35,7 @@ from semsearch.stores.postgres.server.vector_types import register
 
 RECHECK_SECONDS = 1.0  # after which a single read looks again whether the collection is where it was
 RETRY_SECONDS = 30  # from a lost connection on; a standby is promoted in a few
+AWAY_SECONDS = 60  # after a server was given up: until then a call tries once, so that pages do not wait each time
 FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0
 MOST_IDLE = 8  # connections that are kept
 MOST_TERMS = 500_000  # that are known to be in the vocabulary
@@ -77,6 +78,7 @@ class Connection:
         self._turn = threading.RLock()  # of the threads that write
         self._known_terms: set[str] = set()
         self._closed = False
+        self._away_until = 0.0  # on the monotonic clock
         with self.explained():
             self._give_back(self._connected())
 
@@ -308,7 +310,8 @@ class Connection:
     def _repeated(self, work: Callable[[Raw], T], *, keep: bool = False) -> T:
         """What `work` gives with a connection; tried again with another one where it was lost. keep: do not give it
         back."""
-        end, wait = time.monotonic() + RETRY_SECONDS, FIRST_WAIT
+        began, wait = time.monotonic(), FIRST_WAIT
+        end = began + (RETRY_SECONDS if began > self._away_until else 0)
         while True:
             raw = None
             try:
@@ -318,7 +321,10 @@ class Connection:
                 again = not is_refused(error) if raw is None else is_lost(raw, error) or self._has_moved(raw, error)
                 if raw is not None:
                     self._drop(raw) if again else self._give_back(raw)
-                if not again or time.monotonic() + wait > end:
+                if not again:
+                    raise
+                if time.monotonic() + wait > end:
+                    self._away_until = time.monotonic() + AWAY_SECONDS
                     raise
                 LOG.info("index %s: the connection to %s was lost; trying again.", self.name, self.server.where)
                 time.sleep(wait)
@@ -328,6 +334,7 @@ class Connection:
                 if raw is not None:
                     raw.close()
                 raise
+            self._away_until = 0.0
             if not keep:
                 self._give_back(raw)
             return found
