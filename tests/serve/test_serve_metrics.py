@@ -54,7 +54,7 @@ def test_requests_texts_and_indexes_are_counted(tmp_path: Path) -> None:
 
 
 def options(home: Path, model: str) -> ServeOptions:
-    return ServeOptions(str(home), "127.0.0.1", 1, (), (), (), (model,), None, 1, 1, 60, 1, 0)
+    return ServeOptions(str(home), "127.0.0.1", 1, (), (), seconds=60, rate=0, models=(model,))
 
 
 def test_a_server_answers_while_it_loads_and_is_ready_afterwards(

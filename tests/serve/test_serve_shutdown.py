@@ -143,7 +143,8 @@ def test_an_index_on_a_server_that_is_away_holds_up_no_other_one(
 
 
 def test_a_write_that_takes_too_long_is_answered_and_goes_on(tmp_path: Path) -> None:
-    service = Service(ServeOptions(str(tmp_path), "127.0.0.1", 1, (), (), (), ("hashing",), None, 1, 1, 0, 1, 0))
+    home = str(tmp_path)
+    service = Service(ServeOptions(home, "127.0.0.1", 1, (), (), seconds=0, rate=0, models=("hashing",)))
     go, written = threading.Event(), []
 
     def slow() -> None:
