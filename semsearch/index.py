@@ -31,8 +31,8 @@ from semsearch.encoders.lazy import LazyEncoder, load
 from semsearch.encoders.no_encoder import NoEncoder
 from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import Corrupt, NotFound, UnknownName, UsageError
-from semsearch.evaluation.distinctive_words import group_names
 from semsearch.evaluation.judgements import Judgements
+from semsearch.evaluation.naming.distinctive_words import group_names
 from semsearch.indexing import file_status
 from semsearch.indexing.dry_run import DryRunWriter
 from semsearch.search import arrow_batches, audit, sampling, sql_functions, vector_export

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from semsearch.chunking.splitter import Splitter, passages
+from semsearch.documents import own_metadata
 from semsearch.encoders.no_encoder import refuse_text
 from semsearch.errors import EncodingFailed, SemsearchError, Unreadable
 from semsearch.indexing import halving, null_distribution
@@ -26,7 +27,6 @@ from semsearch.indexing.ahead import Ahead, Encoded
 from semsearch.indexing.file_status import UNFINISHED
 from semsearch.indexing.run_report import Outcome, RunReport
 from semsearch.indexing.seen import SeenDocuments
-from semsearch.stores import own_metadata
 from semsearch.stores.protocol import Rebuild, StoreWriter
 from semsearch.stores.records import (
     Bookmark,
@@ -138,7 +138,7 @@ class Ingest:
         stored.
         """
         if stamp is not None and origin is not None and self._annotated:
-            document = own_metadata.kept(document, self._writer.reader, self._annotated)
+            document = own_metadata.kept(document, self._writer.reader.document(document.id), self._annotated)
         metadata = check_document(document)
         self.settle(at_once=True)
         if self.seen.has(document.id, stamp):

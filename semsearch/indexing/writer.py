@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from semsearch.chunking.splitter import Splitter
-from semsearch.documents import other_stores, own_vectors
+from semsearch.documents import other_stores, own_metadata, own_vectors
 from semsearch.documents.loaders import Fields
 from semsearch.encoders.no_encoder import refuse_text
 from semsearch.errors import NotFound, SemsearchError, Unreadable, UsageError
@@ -20,7 +20,7 @@ from semsearch.indexing.ingest import Ingest
 from semsearch.indexing.reembedding import Reembedder
 from semsearch.indexing.salvage import Salvager
 from semsearch.indexing.sources import SyncOptions
-from semsearch.stores import own_metadata, restored
+from semsearch.stores import restored
 from semsearch.stores.filters import Exists, Field
 from semsearch.stores.protocol import SalvageReader, StoreWriter
 from semsearch.stores.records import Space

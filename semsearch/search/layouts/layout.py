@@ -15,11 +15,11 @@ import numpy as np
 
 from semsearch.search import sampling
 from semsearch.search.layouts import umap_process
-from semsearch.stores import layout_file
-from semsearch.stores.layout_file import KeptLayout
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import Layout, LayoutMethod, Progress, VectorSample
+from semsearch.vector_index import layout_file
+from semsearch.vector_index.layout_file import KeptLayout
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

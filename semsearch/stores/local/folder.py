@@ -8,14 +8,13 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from semsearch.errors import NotFound, SemsearchError, UsageError
-from semsearch.stores import layout_file
 from semsearch.stores.local import commit_record, schema, sqlite
 from semsearch.stores.local.connection import Connection
 from semsearch.stores.local.location import DATABASE
 from semsearch.stores.local.writer import LocalWriter
 from semsearch.utils.atomic_write import sweep, sync_file, sync_folder
 from semsearch.utils.writer_lock import LOCK, PID, WriterLock
-from semsearch.vector_index import cache_files
+from semsearch.vector_index import cache_files, layout_file
 
 UNFINISHED = "store.new"  # becomes store.db by a rename when it is whole; alone it is no index
 CACHES = (f"{DATABASE}-*", cache_files.FILES, layout_file.FILES)

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from semsearch.stores.protocol import StoreReader
 from semsearch.types import Document, JsonMapping, JsonObject
 
 KEY = "annotated"
@@ -30,8 +29,7 @@ def merged(before: Mapping[str, object], metadata: Mapping[str, object]) -> Json
     return {key: value for key, value in {**before, **metadata}.items() if value is not None}
 
 
-def kept(document: Document, reader: StoreReader, annotated: Sequence[str]) -> Document:
+def kept(document: Document, stored: Document | None, annotated: Sequence[str]) -> Document:
     """A document that is read again, with what was set on the stored one."""
-    stored = reader.document(document.id)
     own = {} if stored is None else {key: stored.metadata[key] for key in annotated if key in stored.metadata}
     return replace(document, metadata={**document.metadata, **own}) if own else document

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.errors import UsageError
-from semsearch.evaluation.distinctive_words import group_names
+from semsearch.evaluation.naming.distinctive_words import group_names
 from semsearch.search.groups import clustering
 from semsearch.utils.arguments import whole_number
 
