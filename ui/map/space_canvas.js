@@ -35,6 +35,7 @@ class PointMap {
     this.dark = undefined; // the legend is drawn with the points
     if (before?.layout !== this.head.layout) {
       this.grid = new Grid(this.places);
+      this.zoomed = 1;
       this.resize();
     }
     this.light();
@@ -61,9 +62,12 @@ class PointMap {
     const dense = (this.dense = Math.min(window.devicePixelRatio || 1, 2));
     const [width, height] = [this.field.clientWidth, this.field.clientHeight].map((one) => Math.round(one * dense));
     if (!width || !this.grid) return;
+    const { view, zoomed, over } = this, kept = view && zoomed > 1; // a window of another size shows the same part
+    const middle = kept && [(over.width / 2 - view.ox) / view.sx, (over.height / 2 - view.oy) / view.sy];
     this.raster.resize(width, height);
     Object.assign(this.over, { width, height });
     this.home();
+    if (kept) this.enlarge(middle, zoomed);
   }
 
   home() {
@@ -88,7 +92,12 @@ class PointMap {
     const across = width / ((high[0] - low[0]) * home(this.view.sx) || 1), down = height / ((high[1] - low[1]) * home(this.view.sy) || 1);
     const fitting = 0.85 * Math.min(across, down), wanted = Math.min(Math.max(fitting, least, 1), 400);
     const middle = wanted > fitting ? at : [(low[0] + high[0]) / 2, (low[1] + high[1]) / 2];
-    const sx = (this.view.sx / this.zoomed) * wanted, sy = (this.view.sy / this.zoomed) * wanted;
+    this.enlarge(middle, wanted);
+  }
+
+  /** Shows what is around a place, enlarged so much. */
+  enlarge(middle, wanted) {
+    const { width, height } = this.over, sx = (this.view.sx / this.zoomed) * wanted, sy = (this.view.sy / this.zoomed) * wanted;
     this.zoomed = wanted;
     this.view = { sx, sy, ox: width / 2 - middle[0] * sx, oy: height / 2 - middle[1] * sy };
     this.redraw();
