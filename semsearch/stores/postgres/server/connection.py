@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from semsearch.errors import Corrupt, NotFound, SemsearchError
+from semsearch.errors import Corrupt, NotFound, SemsearchError, Unreadable
 from semsearch.stores.links import Link
 from semsearch.stores.postgres.server import schema
 from semsearch.stores.postgres.server.address import (
@@ -410,7 +410,10 @@ class Connection:
 
 
 def _rows(raw: Raw, sql: str, parameters: Sequence[object]) -> list[Row]:
-    return raw.execute(sql.encode(), parameters, binary=True).fetchall()
+    try:
+        return raw.execute(sql.encode(), parameters, binary=True).fetchall()
+    except UnicodeEncodeError as error:
+        raise Unreadable(f"the name {error.object[:60]!r} is not valid Unicode") from error
 
 
 def _run(raw: Raw, sql: str) -> None:
