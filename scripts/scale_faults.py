@@ -99,7 +99,7 @@ def one(
         "left_over": len(there.keys() - clean.keys()) + abs(counts["vectors"] - len(clean)),
         "vectors_differ": differ,
         "problems": len(problems),
-        "encoded_by_last_run": report["embedded"],
+        "encoded_by_last_run": encoded(report),
     }
     Index.remove(home / name)
     return row
@@ -121,6 +121,11 @@ def finished(home: Path, folder: Path, name: str, server: milvus_standalone.Serv
             report: dict[str, Any] = json.loads(out)
             return report
     raise RuntimeError(f"semsearch index failed {TRIES} times: {errors}")
+
+
+def encoded(report: dict[str, Any]) -> int:
+    """How many texts a run encoded."""
+    return int(report["vectors"])
 
 
 def seen(location: Path) -> set[str]:
