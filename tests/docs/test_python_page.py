@@ -14,7 +14,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "python.md").read_text(en
 def test_the_examples_run() -> None:
     names: dict[str, Any] = {}
     code = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(code) == 8
+    assert len(code) == 10
     for each in code:
         exec(each, names)  # noqa: S102  (our own page)
 
