@@ -42,8 +42,8 @@ def nested_topics(
     Level by level. Inside a cluster of fewer than twice `least` texts there are none, else one for
     every `least` texts. O(n d) for each level and cluster. Raises UsageError.
 
-    >>> vectors = np.repeat(np.eye(2, dtype=np.float32), 5, axis=0)
-    >>> [topic.name for topic in nested_topics(vectors, ["diesel engine"] * 5 + ["bread"] * 5, k=2)]
+    >>> vectors = np.repeat(np.eye(2, dtype=np.float32), [6, 5], axis=0)
+    >>> [topic.name for topic in nested_topics(vectors, ["diesel engine"] * 6 + ["bread"] * 5, k=2)]
     ['diesel · engine', 'bread']
     """
     whole_number("k", k)
