@@ -36,7 +36,7 @@ TABLE = {  # name: (module.function, or module.group, the first line of its help
     "info": ("indexes.listing.info", "Show what an index contains, how it was built and what was skipped."),
     "get": ("indexes.listing.get", "Print a passage or a document."),
     "delete": ("indexes.maintenance.delete", "Delete documents from an index; the files remain."),
-    "rm": ("indexes.maintenance.rm", "Remove a whole index; the indexed files remain."),
+    "rm": ("indexes.maintenance.rm", "Remove a whole index, on its server too; the indexed files remain."),
     "rename": ("indexes.maintenance.rename", "Rename an index."),
     "compact": ("indexes.maintenance.compact", "Free the disk space of deleted documents."),
     "reembed": (
