@@ -46,7 +46,7 @@ import numpy as np
 from semsearch import Index
 from semsearch.stores import query_words
 from semsearch.stores.local import LocalReader
-from semsearch.stores.local.allowed import AllowedIds
+from semsearch.stores.local.filtering.allowed import AllowedIds
 from semsearch.stores.local.full_text import lexical
 from semsearch.types import Document
 from semsearch.utils import stop_words

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from semsearch.stores.filters import Compare, Exists, Field
-from semsearch.stores.local import filter_sql
+from semsearch.stores.local.filtering import filter_sql
 from semsearch.stores.records import to_json
 
 KEYS = ["year", "a b", "é", "a.b", "$", "[0]", "", 'odd "key"', "back\\slash", "new\nline"]

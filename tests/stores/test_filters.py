@@ -355,7 +355,7 @@ def test_the_language_costs_nothing_where_there_is_no_filter() -> None:
     import subprocess
     import sys
 
-    code = "import sys, semsearch.stores.local.filter_sql; sys.exit('lark' in sys.modules)"
+    code = "import sys, semsearch.stores.local.filtering.filter_sql; sys.exit('lark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], env=os.environ, check=False).returncode == 0
 
 

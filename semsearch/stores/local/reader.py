@@ -16,8 +16,8 @@ import numpy as np
 from semsearch.errors import Corrupt, NotFound, UsageError
 from semsearch.stores import keyword_search
 from semsearch.stores.local import facets, sqlite
-from semsearch.stores.local.allowed import AllowedIds, RecentFilters
 from semsearch.stores.local.connection import Connection, Row
+from semsearch.stores.local.filtering.allowed import AllowedIds, RecentFilters
 from semsearch.stores.local.full_text import lexical
 from semsearch.stores.local.full_text.matching import containing
 from semsearch.stores.local.full_text.postings import Postings
@@ -382,7 +382,7 @@ class LocalReader:
 
 
 def _filters() -> ModuleType:
-    from semsearch.stores.local import filter_sql  # 10 ms that most queries do not need
+    from semsearch.stores.local.filtering import filter_sql  # 10 ms that most queries do not need
 
     return filter_sql
 

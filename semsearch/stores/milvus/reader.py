@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.stores import keyword_search, machine
-from semsearch.stores.local.in_memory import Rows
+from semsearch.stores.local.filtering.in_memory import Rows
 from semsearch.stores.milvus import rows, selection, vectors, verification
 from semsearch.stores.milvus.index_tables import WRITER, IndexTables, keys_of
 from semsearch.stores.milvus.keywords import search as keyword

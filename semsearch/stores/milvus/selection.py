@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from semsearch.errors import UnknownName, UsageError
 from semsearch.stores.filters import BUILTINS, And, Exists, Field, Filter, fields
-from semsearch.stores.local.in_memory import DocumentRow, PassageRow, Rows
+from semsearch.stores.local.filtering.in_memory import DocumentRow, PassageRow, Rows
 from semsearch.stores.milvus import rows
 from semsearch.stores.milvus.filtering import facts
 from semsearch.stores.milvus.filtering.expressions import compiled, token

@@ -10,7 +10,8 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from semsearch.stores.local import facets, filter_sql
+from semsearch.stores.local import facets
+from semsearch.stores.local.filtering import filter_sql
 from semsearch.stores.local.full_text.matching import containing
 from semsearch.stores.terms import GRAMS, TOKENIZERS, WORDS
 from semsearch.types import Facet

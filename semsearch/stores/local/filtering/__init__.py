@@ -1,0 +1,1 @@
+"""Filters as SQL, and the rows that pass them."""
