@@ -6,6 +6,7 @@ renamed it, and a link to a collection that was removed leads to no other one of
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -46,7 +47,7 @@ def create(location: Path, fill: Fill | None = None, /, *, address: str = "") ->
             if fill is not None:
                 fill(writer)
         connection.created()
-        links.write(location, link)
+        _link_or_undo(location, link)
     except SemsearchError as error:
         connection.close()
         if isinstance(error.__cause__, errors.DuplicateSchema | errors.UniqueViolation):  # another one was faster
@@ -56,6 +57,21 @@ def create(location: Path, fill: Fill | None = None, /, *, address: str = "") ->
         connection.close()
         raise
     return writer
+
+
+def _link_or_undo(location: Path, link: Link) -> None:
+    """Write the link to a new collection; where that fails, remove the collection, so that the name is free."""
+    try:
+        links.write(location, link)
+    except BaseException as error:
+        try:
+            _drop(location, link)
+        except SemsearchError as another:
+            if isinstance(error, SemsearchError):
+                reason = f"The collection {link.collection!r} was made and could not be removed: {another.message}"
+                store = shlex.quote(f"{STORE}:{link.address}")
+                error.add(f"{reason} To link it: semsearch index -n {shlex.quote(location.name)} --store {store}")
+        raise
 
 
 def link(location: Path, address: str, /) -> bool:
@@ -107,10 +123,7 @@ def remove(location: Path, /) -> list[str]:
 
     The names of the files that stay, as they are no part of it. Raises NotFound, Locked where others are at work.
     """
-    link = links.read(location)
-    with _administration(location, link) as (raw, name):
-        if name is not None:
-            raw.execute(f"DROP SCHEMA {schema.quoted(name)} CASCADE".encode())
+    _drop(location, links.read(location))
     return links.remove(location)
 
 
@@ -157,6 +170,12 @@ def _taken(server: Server, name: str) -> UsageError:
     return UsageError(
         f"the server at {server.where} has a collection called {name!r}.", "Link it, or choose another name."
     )
+
+
+def _drop(location: Path, link: Link) -> None:
+    with _administration(location, link) as (raw, name):
+        if name is not None:
+            raw.execute(f"DROP SCHEMA {schema.quoted(name)} CASCADE".encode())
 
 
 @contextmanager
