@@ -1174,8 +1174,9 @@ class Index:
     ) -> int:
         """Delete the documents of `ids`, or those that pass `where`; the number deleted.
 
-        If `progress` raises, none is deleted. Their files, if any, stay, and a `sync` adds the documents again unless
-        its rules exclude them. Raises BadFilter, and UsageError where both are given or neither.
+        If `progress` raises, none is deleted. Their files, if any, stay, and a `sync` adds the documents again, on the
+        machine that has the files, unless its rules exclude them. Raises BadFilter, and UsageError where both are given
+        or neither.
         """
         if (ids is None) == (where is None):
             raise UsageError("delete() takes either ids or where.", 'Write delete(["a", "b"]) or delete(where="…").')
@@ -1222,6 +1223,10 @@ class Index:
         `replaced` in the report. Without `encoder` it is the one of an unfinished call, else "default". The vectors
         until now are removed, or with `keep_old` kept, to compare encoders. The encoder that the index has already
         encodes nothing and removes the other spaces.
+
+        Other machines may add documents to an index on a server meanwhile: the switch waits for what they are writing,
+        and encodes it. A call of theirs that still writes vectors of the encoder before ends with EncoderMismatch, and
+        is to be repeated.
 
         An exception of `progress` ends the call, and the next one goes on. Raises UsageError for an index without an
         encoder, EncodingFailed, naming the documents, if the encoder fails at some texts: the index then stays as it
@@ -1300,8 +1305,12 @@ class Index:
             if needs_encoder:
                 _ = self._encoder.model
             store = drivers.find(self.path).open_writer(self.path)
-            used = self._current.now()  # from now on, no other process can switch to another space
+            used = self._current.now()  # from now on, no other process can switch a local store to another space
             self._writers.append(_index_writer(store, used.space, used.encoder))
+        elif (used := self._current.now()).space.id != self._writers[0].space.id:  # another machine has re-embedded it
+            if needs_encoder:
+                _ = used.encoder.model
+            self._writers[0] = self._writers[0].using(used.space, used.encoder)
         return self._writers[0]
 
 

@@ -8,11 +8,8 @@ from pathlib import Path
 
 from semsearch.documents.presence import FilePresence
 from semsearch.stores.protocol import StoreReader
+from semsearch.stores.records import UNFINISHED, UNSURE
 from semsearch.types import DocumentState
-
-# recorded in place of a file's size
-UNFINISHED = -1  # a part of it is not in the store, so the next run reads it again
-UNSURE = -2  # the next run compares the content
 
 
 def states(reader: StoreReader, ids: Sequence[str] | None = None) -> dict[str, DocumentState]:

@@ -24,11 +24,11 @@ from semsearch.encoders.no_encoder import refuse_text
 from semsearch.errors import EncodingFailed, SemsearchError, Unreadable
 from semsearch.indexing import halving, null_distribution
 from semsearch.indexing.ahead import Ahead, Encoded
-from semsearch.indexing.file_status import UNFINISHED
 from semsearch.indexing.run_report import Outcome, RunReport
 from semsearch.indexing.seen import SeenDocuments
 from semsearch.stores.protocol import Rebuild, StoreWriter
 from semsearch.stores.records import (
+    UNFINISHED,
     Bookmark,
     DocumentStamp,
     Entry,

@@ -3,6 +3,9 @@
 passages without a vector in the new space → encoder.encode(role="passage") → writer.put_vectors(…), a batch a commit
 → vector index and null distribution of the new space → one commit that switches to it → the other spaces are removed
 
+Other machines may write to an index on a server meanwhile. The switch keeps them waiting, looks once more for passages
+without a vector, and encodes a few that have come; for more, the whole begins again.
+
 Until the switch nothing that a search reads has changed. A run that was interrupted is continued by the next one with
 the same encoder: what lacks a vector is found by asking the store for it, so that documents which other runs add,
 change or delete in between are right too. The recipe names the spaces beside the current one under `KEY`.
@@ -13,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from semsearch.types import Ids
 
 READ_AT_ONCE = 16  # passages: without splitting, each may be a document of megabytes
+LAST = 64  # passages at most that are encoded while other machines wait for the switch
 LISTED = 20  # documents that an error names
 
 
@@ -41,6 +46,10 @@ class _Batch(NamedTuple):
     documents: Sequence[str]
     texts: Sequence[str]
     encoding: Future[Encoded] | None  # in another thread
+
+
+class _Behind(Exception):
+    """So many passages have come from other machines that the switch cannot wait for them."""
 
 
 class Reembedder:
@@ -61,11 +70,9 @@ class Reembedder:
         before, replaced = self._reader.spaces()[0], self._replaced()
         space = self._begun(before)
         present = self._reader.counts()["vectors"][space.id]
-        self._encode_missing(space)
-        if self._failed:
-            self._refuse(before)
-        warnings = self._derive(space, backend)
-        self._switch(before, space)
+        warnings = self._filled(before, space, backend)
+        while not self._switch(before, space):
+            warnings = self._filled(before, space, backend)
         removed = [] if keep_old else self._drop([one for one in self._reader.spaces() if one.id != space.id])
         return ReembedReport(
             self._reader.name,
@@ -107,6 +114,13 @@ class Reembedder:
             self._writer.set_recipe(recipe)
 
     # ---- the vectors
+
+    def _filled(self, before: Space, space: Space, backend: str) -> list[str]:
+        """Encode what lacks a vector, and derive what is derived from all; warnings. Raises EncodingFailed."""
+        self._encode_missing(space)
+        if self._failed:
+            self._refuse(before)
+        return self._derive(space, backend)
 
     def _encode_missing(self, space: Space) -> None:
         """Encode a batch in another thread, where that is possible, while the one before is committed."""
@@ -175,17 +189,36 @@ class Reembedder:
                 return [f"hits have no strength, because it could not be measured: {error}"]
         return []
 
-    def _switch(self, before: Space, space: Space) -> None:
-        """Make the space the current one, and the one before a complete one beside it, in one commit."""
-        with self._writer.transaction():
+    def _switch(self, before: Space, space: Space) -> bool:
+        """Make the space the current one, and the one before a complete one beside it, in one commit.
+
+        False where too many passages have come meanwhile.
+        """
+        with suppress(_Behind), self._writer.transaction():
+            if space.id != before.id:
+                self._writer.use_space(space.id)  # no other machine writes documents from here on
+                self._complete(before, space)
             recipe = restored.with_encoder(self._reader.recipe(), self._encoder.reference)
             beside = {key: entry for key, entry in recorded(recipe).items() if key != str(space.id)}
             if space.id != before.id:
                 old = self._reader.recipe().get("encoder", "default")
                 beside[str(before.id)] = {"encoder": old, "complete": True}
                 recipe.pop("measured", None)  # the fastest vector index for other vectors
-                self._writer.use_space(space.id)
             self._record({**recipe, KEY: beside})
+            return True
+        return False
+
+    def _complete(self, before: Space, space: Space) -> None:
+        """Encode the last passages, if they are few. Raises _Behind, and EncodingFailed."""
+        counts = self._reader.counts()  # exact here, and the same cost at any size
+        if counts["vectors"][space.id] == counts["passages"]:
+            return
+        missing = self._reader.without_vector(space.id, limit=LAST + 1)
+        if len(self._reader.passages(missing)) > LAST:  # those of a deleted document may be left in Milvus
+            raise _Behind
+        self._encode_missing(space)
+        if self._failed:
+            self._refuse(before)
 
     def _drop(self, spaces: Sequence[Space]) -> list[str]:
         """Remove spaces, and what the recipe says of them; the names of their encoders."""

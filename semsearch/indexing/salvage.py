@@ -9,10 +9,9 @@ import numpy as np
 
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.errors import SemsearchError
-from semsearch.indexing.file_status import UNSURE
 from semsearch.indexing.ingest import BATCH
 from semsearch.stores.protocol import SalvageReader, StoreWriter
-from semsearch.stores.records import Entry, Salvaged, Source, Space
+from semsearch.stores.records import UNSURE, Entry, Salvaged, Source, Space
 from semsearch.types import EncoderProtocol, Progress, SalvageReport, Skipped
 from semsearch.utils.passage_context import embedded
 

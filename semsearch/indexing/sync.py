@@ -21,7 +21,6 @@ from semsearch.documents import loaders
 from semsearch.documents.loaders import Exceeded, Limits
 from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing import reading
-from semsearch.indexing.file_status import UNFINISHED, UNSURE
 from semsearch.indexing.ingest import BATCH, BATCH_CHARACTERS, Ingest, already_used
 from semsearch.indexing.reading import Content, Reading, reason
 from semsearch.indexing.refusals import Refusals
@@ -29,7 +28,7 @@ from semsearch.indexing.run_report import Outcome
 from semsearch.indexing.seen import NumberSet
 from semsearch.indexing.sources import File, Roots, SyncOptions, below, in_scope, walked
 from semsearch.stores.protocol import StoreWriter
-from semsearch.stores.records import Bookmark, DocumentStamp, Source
+from semsearch.stores.records import UNFINISHED, UNSURE, Bookmark, DocumentStamp, Source
 from semsearch.types import Document, Progress, Skipped
 
 LOG = logging.getLogger(__name__)

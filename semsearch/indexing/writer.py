@@ -15,7 +15,6 @@ from semsearch.documents.loaders import Fields
 from semsearch.encoders.no_encoder import refuse_text
 from semsearch.errors import NotFound, SemsearchError, Unreadable, UsageError
 from semsearch.indexing import sources, streams, sync
-from semsearch.indexing.file_status import UNFINISHED
 from semsearch.indexing.ingest import Ingest
 from semsearch.indexing.reembedding import Reembedder
 from semsearch.indexing.salvage import Salvager
@@ -23,7 +22,7 @@ from semsearch.indexing.sources import SyncOptions
 from semsearch.stores import restored
 from semsearch.stores.filters import Exists, Field
 from semsearch.stores.protocol import SalvageReader, StoreWriter
-from semsearch.stores.records import Space
+from semsearch.stores.records import UNFINISHED, Space
 from semsearch.types import (
     Document,
     EncoderProtocol,
@@ -52,6 +51,11 @@ class IndexWriter:
         self._reader = writer.reader
         self._space = space
         self._encoder = encoder
+
+    @property
+    def space(self) -> Space:
+        """The space that it writes vectors to."""
+        return self._space
 
     def close(self) -> None:
         """Close the store and release its lock."""

@@ -12,12 +12,11 @@ from semsearch.documents.loaders import Fields
 from semsearch.documents.walk import FoundFile, Rules, is_wanted, refusal
 from semsearch.errors import Unreadable
 from semsearch.indexing import reading, sources
-from semsearch.indexing.file_status import UNFINISHED
 from semsearch.indexing.sources import SyncOptions
 from semsearch.scale import objects, parts
 from semsearch.scale.shards import File, Piece
 from semsearch.stores.protocol import StoreReader
-from semsearch.stores.records import Source, text_hash
+from semsearch.stores.records import UNFINISHED, Source, text_hash
 from semsearch.types import Document, Skipped
 
 

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from semsearch.indexing.file_status import UNFINISHED
 from semsearch.scale.encoding import Embedded
 from semsearch.scale.inputs import Input
 from semsearch.stores import drivers, links, machine
-from semsearch.stores.records import Entry
+from semsearch.stores.records import UNFINISHED, Entry
 from semsearch.types import Document
 
 STORES = ("postgres",)  # Milvus has no transactions: a writer of a machine clears what another of it has not finished

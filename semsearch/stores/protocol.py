@@ -269,7 +269,8 @@ class StoreWriter(Protocol):
     def replace(self, entries: Sequence[Entry], space: int) -> None:
         """Store these documents, each in place of the one with the same id. Writing twice gives the same store.
 
-        Raises Unreadable for a document that cannot be stored exactly; nothing of the call is written then.
+        Raises Unreadable for a document that cannot be stored exactly; nothing of the call is written then. PostgreSQL
+        takes the current space only: EncoderMismatch where another machine has switched to another one.
         """
 
     def refresh(self, uri: str, metadata: Metadata, title: str | None) -> None:
@@ -279,7 +280,10 @@ class StoreWriter(Protocol):
         """Give a document another id; passages and vectors stay. Raises NotFound, UsageError if it is taken."""
 
     def delete(self, uris: Iterable[str]) -> int:
-        """Delete these documents; the number deleted."""
+        """Delete these documents; the number deleted.
+
+        PostgreSQL records the files that other machines have them from as unfinished, so that these read them again.
+        """
 
     # ---- sources
     def put_source(self, source: Source) -> int:
@@ -299,7 +303,10 @@ class StoreWriter(Protocol):
         """The space of an encoder; a new one for an unknown fingerprint. The first one is the current space."""
 
     def use_space(self, space: int) -> None:
-        """Make a space the current one. Raises NotFound."""
+        """Make a space the current one. Raises NotFound.
+
+        In a store with transactions, no other writer changes documents from here until the transaction ends.
+        """
 
     def drop_space(self, space: int) -> None:
         """Remove a space with its vectors. Raises NotFound, and UsageError for the current one."""

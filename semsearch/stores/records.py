@@ -23,6 +23,9 @@ _ANYTHING = json.JSONEncoder(default=str)
 _SORTED = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 _PLAIN = {str, int, float, bool, type(None)}  # JSON gives these values back as they are
 _TYPES = (("id", str), ("text", str), ("metadata", Mapping), ("marks", Sequence))
+# recorded in place of a file's size
+UNFINISHED = -1  # a part of it is not in the store, so the next run reads it again
+UNSURE = -2  # the next run compares the content
 HASH = 32  # hex digits: 128 bits of a SHA-256; a store of a million sentences has two million of them
 
 

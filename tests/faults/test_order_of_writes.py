@@ -14,11 +14,11 @@ from helpers.opened import verify
 from helpers.stores import entry, made
 
 from semsearch import Index
-from semsearch.indexing.file_status import UNFINISHED
 from semsearch.indexing.ingest import BATCH
 from semsearch.stores.local import create, dump, open_reader, restore
 from semsearch.stores.local.commit_record import CommitRecord
 from semsearch.stores.local.reader import LocalReader
+from semsearch.stores.records import UNFINISHED
 
 Look = Callable[[LocalReader, int], None]
 

@@ -1,8 +1,12 @@
 """The PostgreSQL store, open for writing: each change is one transaction with texts, words, vectors and counters.
 
 Many writers may have a collection open at once, on many machines. They wait for each other only where they write the
-same documents or files, and for the moment of a commit. Rows are locked in the order of their names, so that two
-writers never wait for each other; a document that two write has the content of the one that committed last.
+same documents or files, for the moment of a commit, and while one of them switches to another space. A document that
+two write has the content of the one that committed last.
+
+Each call locks rows in the order of their names, so that two calls never wait for each other. Two transactions of
+several calls can, if they write the same documents in different orders: the server then ends one of them, which raises
+Locked and has written nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from semsearch.errors import NotFound, SemsearchError, Unreadable, UsageError
+from semsearch.errors import EncoderMismatch, NotFound, SemsearchError, Unreadable, UsageError
 from semsearch.stores import machine
 from semsearch.stores.entries import checked, keywords
 from semsearch.stores.postgres import maintenance
@@ -26,6 +30,7 @@ from semsearch.stores.postgres.server.schema import LONGEST_KEY, MACHINE, kind_o
 from semsearch.stores.postgres.server.vector_types import packed
 from semsearch.stores.postgres.space_vectors import SpaceVectors
 from semsearch.stores.records import (
+    UNFINISHED,
     Entry,
     Source,
     Space,
@@ -51,6 +56,7 @@ def _excluded(columns: str) -> str:
 
 
 MOST_RUNS = 100
+SPACES = "spaces"  # held by all who write documents, and alone by the one who switches to another space or removes one
 OF_ONE_MACHINE = ("roots", "bases")  # of a recipe
 _DOCUMENT = "id, uri, source, sha256, meta_sha256, size, lines, title, metadata, fields, marks, body"
 _PASSAGE = 'id, stable_id, document, position, start, "end", page, line, heading, text'
@@ -67,6 +73,10 @@ _INSERT_WORDS = """INSERT INTO words (passage, tokens, vector, characters, grams
     SET (tokens, vector, characters, grams) = (excluded.tokens, excluded.vector, excluded.characters, excluded.grams)"""
 _PUT_SOURCE = f"""INSERT INTO sources ({_SOURCE}) VALUES (%s{", %s" * 7}) ON CONFLICT (machine, root, path) DO UPDATE
     SET ({_SOURCE}) = ({_excluded(_SOURCE)}) RETURNING id"""
+_LOCK_FOREIGN_FILES = """SELECT id FROM sources WHERE id IN (SELECT source FROM documents WHERE uri = ANY(%s::text[]))
+    AND machine <> %s ORDER BY id FOR UPDATE"""  # before their documents, as the writers of those files do
+_FOREIGN_FILES_UNFINISHED = """UPDATE sources SET size = %s, bookmark = NULL
+    WHERE id IN (SELECT source FROM documents WHERE id = ANY(%s::bigint[])) AND machine <> %s"""
 
 
 class PostgresWriter:
@@ -98,8 +108,14 @@ class PostgresWriter:
     # ---- documents
 
     def replace(self, entries: Sequence[Entry], space: int) -> None:
-        """Of two entries with one id the last counts. Raises SemsearchError for passages or vectors that do not fit."""
+        """Of two entries with one id the last counts.
+
+        Raises SemsearchError for passages or vectors that do not fit, and EncoderMismatch for another space than the
+        current one, whose vectors nobody would search: another machine has switched.
+        """
         with self.transaction():
+            self._db.hold(SPACES)
+            self._check_current(space)
             here = SpaceVectors(self._db, space)
             latest = {entry.document.id: _checked(entry, here.dim) for entry in entries}
             self._check_sources({entry.source for entry in latest.values() if entry.source is not None})
@@ -113,7 +129,11 @@ class PostgresWriter:
     def delete(self, uris: Iterable[str]) -> int:
         wanted = sorted(stored(uri) for uri in uris)
         with self.transaction():
-            return self._remove(self._locked("uri = ANY(%s::text[])", wanted))
+            self._db.hold(SPACES)
+            self._db.returned(_LOCK_FOREIGN_FILES, (wanted, stored(machine.name())))
+            documents = self._locked("uri = ANY(%s::text[])", wanted)
+            self._db.execute(_FOREIGN_FILES_UNFINISHED, (UNFINISHED, documents, stored(machine.name())))
+            return self._remove(documents)
 
     def rename(self, old_uri: str, new_uri: str) -> None:
         with self.transaction():
@@ -160,6 +180,7 @@ class PostgresWriter:
 
     def drop_sources(self, ids: Iterable[int]) -> int:
         with self.transaction():
+            self._db.hold(SPACES)
             sql = "SELECT id FROM sources WHERE id = ANY(%s::bigint[]) AND machine = %s ORDER BY id"
             own = self._db.rows(sql, ([int(source) for source in ids], stored(machine.name())))
             wanted = [number for (number,) in own]
@@ -192,12 +213,15 @@ class PostgresWriter:
             return next(space for space in self.reader.spaces() if space.fingerprint == fingerprint)
 
     def use_space(self, space: int) -> None:
+        """From here until the transaction ends, no other writer changes documents."""
         with self.transaction():
+            self._db.hold(SPACES, alone=True)
             self._known_spaces(space)
             self._set("space", str(space))
 
     def drop_space(self, space: int) -> None:
         with self.transaction():
+            self._db.hold(SPACES, alone=True)
             if self._known_spaces(space)[0] == space:
                 raise UsageError(f"space {space} of index {self._db.name} is in use.", "Use another one first.")
             self._db.execute("DELETE FROM spaces WHERE id = %s", (space,))
@@ -211,10 +235,23 @@ class PostgresWriter:
             raise NotFound(f"index {self._db.name} has no space {space}.")
         return known
 
+    def _check_current(self, space: int) -> None:
+        """Raise EncoderMismatch unless this is the current space. A copy may have others, and nobody sees it yet."""
+        current = self.reader.spaces()[:1]
+        if current and current[0].id != space and not self._db.is_new:
+            raise EncoderMismatch(
+                f"index {self._db.name}",
+                built_with=current[0].name,
+                got="the one before",
+                fix="Another machine has re-embedded it meanwhile: open it again.",
+                command="Another machine has re-embedded it meanwhile: run this again.",
+            )
+
     def put_vectors(self, space: int, ids: Ids, vectors: Vectors) -> None:
-        here = SpaceVectors(self._db, space)
-        rows = check_storable(vectors, len(ids), here.dim, what="a passage")
         with self.transaction():
+            self._db.hold(SPACES)
+            here = SpaceVectors(self._db, space)
+            rows = check_storable(vectors, len(ids), here.dim, what="a passage")
             sql = "SELECT id FROM passages WHERE id = ANY(%s::bigint[]) ORDER BY id FOR NO KEY UPDATE"
             there = [number for (number,) in self._db.returned(sql, (np.asarray(ids).tolist(),))]
             at = {number: place for place, number in enumerate(np.asarray(ids).tolist())}

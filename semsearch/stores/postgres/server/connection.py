@@ -164,6 +164,15 @@ class Connection:
             session.is_latched = True
             raise
 
+    def hold(self, name: str, *, alone: bool = False) -> None:
+        """From here until this thread's transaction ends, no other writer of the collection holds `name` alone.
+
+        alone: no other one holds it at all. Waits for those that do, and those that ask later wait for this one.
+        """
+        self._writing()
+        kind = "" if alone else "_shared"
+        self.rows(f"SELECT pg_advisory_xact_lock{kind}(hashtextextended(%s, 0))", (f"{self.link.id} {name}",))
+
     def count(self, counter: str) -> int:
         """A counter of the table `counters`, with what this thread's transaction adds to it. Raises Corrupt."""
         rows = self.rows("SELECT value FROM counters WHERE name = %s", (counter,))
@@ -192,6 +201,11 @@ class Connection:
             raise Corrupt(f"index {self.name} is damaged: {str(packed)[:40]!r} is not JSON.", BACKUP) from error
 
     # ---- snapshots and transactions
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the collection is being created, so that nobody else sees it."""
+        return bool(self._creating)
 
     @property
     def is_writing(self) -> bool:
