@@ -82,7 +82,7 @@ def one(
         process.send_signal(signal.SIGKILL)
     server.kill()
     server.start()
-    process.wait()
+    process.communicate()  # not wait(): a full pipe would hold it up
     report = finished(home, folder, name, server)
     there = contents(home / name)
     with Index.open(home / name) as index:

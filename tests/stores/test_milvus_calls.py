@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from semsearch.errors import NotFound, SemsearchError
-from semsearch.stores.milvus.server import calls
+from semsearch.stores.milvus.server import calls, schema
 from semsearch.stores.milvus.server.address import TOKEN, Address
 from semsearch.stores.milvus.server.calls import Server
 
@@ -73,6 +73,77 @@ def test_rows_are_sent_in_pieces_that_a_server_takes() -> None:
     assert [row for piece in pieces for row in piece] == rows
     assert all(sum(len(row["data"]) for row in piece) <= calls.AT_ONCE for piece in pieces) and len(pieces) == 3
     assert calls._pieces([]) == []
+
+
+def test_lists_of_texts_count_with_what_they_hold() -> None:
+    rows = [{"key": str(at), "tokens": ["x" * 800] * 60, "vector": [0.5] * 8} for at in range(400)]
+    sizes = [sum(len(token) for row in piece for token in row["tokens"]) for piece in calls._pieces(rows)]
+    assert max(sizes) <= calls.AT_ONCE and sum(sizes) == 400 * 48_000
+
+
+@pytest.mark.parametrize("level", ["Strong", "Session", "Bounded", "Eventually"])
+def test_a_writer_reads_what_is_there_now_whatever_the_address_says(
+    monkeypatch: pytest.MonkeyPatch, level: str
+) -> None:
+    monkeypatch.setattr(Server, "_client", lambda _: Failing("", 0))
+    monkeypatch.setattr(Server, "_time", lambda _: 7)
+    asked = Server(Address(URI, "HNSW", consistency=level))
+    assert asked._consistency() == {"consistency_level": level}
+    asked.begin_moment()
+    assert asked._consistency() == {"consistency_level": "Customized", "guarantee_timestamp": 7}
+
+
+def test_a_write_that_failed_here_is_seen_if_it_was_done_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = server(monkeypatch, Failing("", 0))
+    times = iter(range(7, 20))
+    monkeypatch.setattr(Server, "_time", lambda _: next(times))
+    asked.begin_moment()
+    assert asked._consistency()["guarantee_timestamp"] == 7
+
+    def fail(*_: Any) -> None:
+        raise SemsearchError("it is away.")
+
+    monkeypatch.setattr(Server, "_call", fail)
+    for write in (lambda: asked.upsert("a", [{"id": 1}]), lambda: asked.delete("a", ["id in [1]"])):
+        before = asked._consistency()["guarantee_timestamp"]
+        with pytest.raises(SemsearchError):
+            write()
+        assert asked._consistency()["guarantee_timestamp"] == before + 1
+
+
+class HalfMade:
+    """A client of a server on which a collection was created and not loaded."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def has_collection(self, _: str, timeout: float) -> bool:
+        return True
+
+    def get_load_state(self, _: str, timeout: float) -> dict[str, str]:
+        return {"state": "Loaded" if "load" in self.done else "NotLoad"}
+
+    def prepare_index_params(self) -> Any:
+        return type("Params", (), {"add_index": lambda *_, **__: None})()
+
+    def create_index(self, *_: Any, timeout: float) -> None:
+        self.done.append("index")
+
+    def load_collection(self, _: str, timeout: float) -> None:
+        self.done.append("load")
+
+
+def test_a_collection_whose_making_was_cut_off_is_completed(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = HalfMade()
+    for _ in range(2):
+        server(monkeypatch, client).make("semsearch_catalogue", schema.NAMED)
+    assert client.done == ["index", "load"]
+
+
+def test_the_time_is_that_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = server(monkeypatch, Failing("", 0))
+    monkeypatch.setattr(Server, "_time", lambda _: (1_700_000_000_123 << 18) + 5)
+    assert asked.clock() == 1_700_000_000.123
 
 
 def test_the_reads_of_a_moment_ask_for_one_time_until_something_is_written(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,6 +69,7 @@ class Catalogue:
     def _every(self) -> list[Found]:
         if not self._server.has(schema.CATALOGUE):
             return []
+        self._server.make(schema.CATALOGUE, schema.NAMED)  # whoever began to make it may have been killed
         return [
             Found(**json.loads(row["data"])) for row in self._server.query(schema.CATALOGUE, 'key >= "0"', ["data"])
         ]

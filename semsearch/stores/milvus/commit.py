@@ -10,8 +10,9 @@ or those of now, each whole, and at worst passages that no document names:
     5  files, recipe, runs: a file is done after its documents
     6  the writer's record: the next version, nothing pending
 
-What a kill leaves is cleared by the next commit of the same writer, or of any after STALE seconds, and by every later
-write of these documents. Repeating the run makes the rest whole.
+What a kill leaves is cleared by the next commit of the same writer, or of any after STALE seconds on the server's
+clock, and by every later write of these documents. A rename that was cut off is taken back, or completed where the
+document has its new name already. Repeating the run makes the rest whole.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from semsearch.stores.milvus import rows
+from semsearch.stores.milvus import documents, packing, rows
 from semsearch.stores.milvus.index_tables import WRITER, IndexTables
 from semsearch.stores.milvus.server.schema import NO_VECTOR
 from semsearch.stores.milvus.server.tables import among
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from semsearch.stores.milvus.server.tables import Key
 
 STALE = 3_600  # seconds after which a writer that was writing is taken to be dead
-AT_ONCE = 1_000  # documents on record as pending
+AT_ONCE = 500  # documents that are cleared at a time
 _NEW: JsonObject = {"version": 0, "last": 0, "updating": False, "pending": [], "at": 0.0}
 
 
@@ -41,11 +42,15 @@ class Committer:
         self._tables = tables
         self._name = name
         self._record: JsonObject | None = None  # as it is on the server; None where that is not sure
+        self._parts: list[str] = []  # of this record
 
     def record(self) -> JsonObject:
         """What is on record of this writer."""
         if self._record is None:
-            self._record = {**_NEW, **self._tables.value(WRITER, self._name, {})}
+            found = self._tables.meta.get([rows.digest(WRITER, self._name)], ["data"]).values()
+            self._parts = packing.parts_of(row["data"] for row in found)
+            known = self._tables.value(WRITER, self._name, {})
+            self._record = {key: known.get(key, value) for key, value in _NEW.items()}
         return dict(self._record)
 
     def commit(self, updating: bool | None, last: int) -> None:
@@ -55,11 +60,17 @@ class Committer:
         if record["pending"]:
             clear(self._tables, record["pending"])
         touched = [str(key) for key in self._tables.documents.changes]
+        record["last"] = max(record["last"], last)  # also after a kill, no document has a higher number
         if touched:
-            self._put({**record, "pending": touched[:AT_ONCE], "at": time.time()})
+            record |= {"version": record["version"] + 1, "pending": touched, "at": self._tables.server.clock()}
+            self._put(record)
+        began = time.time()
         self._write()
-        record |= {"version": record["version"] + 1, "pending": [], "at": time.time()}
-        record["last"] = max(record["last"], last)
+        while touched and time.time() - began > STALE / 2 and not self._is_on_record(record):
+            began = time.time()
+            self._put(record)
+            self._write()
+        record |= {"version": record["version"] + 1, "pending": [], "at": self._tables.server.clock()}
         record["updating"] = record["updating"] if updating is None else updating
         self._put(record)
         self._record = record
@@ -75,29 +86,67 @@ class Committer:
         tables.meta.write(lambda row: not _is_part(row))
         tables.meta.delete()
 
+    def _is_on_record(self, record: JsonObject) -> bool:
+        """Whether no other writer took this one to be dead, while its machine slept, and cleared what it had begun."""
+        return bool(self._tables.value(WRITER, self._name, None) == record)
+
     def _put(self, record: JsonObject) -> None:
-        row, _ = rows.meta_row(WRITER, self._name, record)
-        self._tables.server.upsert(self._tables.meta.collection, [{**row, "nothing": NO_VECTOR}])
+        self._parts = self._replace(rows.digest(WRITER, self._name), record, self._parts)
+
+    def _replace(self, key: str, record: JsonObject, before: Sequence[str]) -> list[str]:
+        """Write the record of a writer in place of one with the parts `before`; its own parts."""
+        meta = self._tables.meta
+        row, parts = rows.meta_row(WRITER, key, record)
+        written = [{**one, "nothing": NO_VECTOR} for one in (*rows.part_rows(parts), {**row, "key": key})]
+        self._tables.server.upsert(meta.collection, written)
+        meta.drop_rows(part for part in before if part not in parts)
+        return list(parts)
 
     def clear_stale(self) -> None:
         """Clear what this writer, or one that is dead, has left."""
+        now = self._tables.server.clock()
         for row, found in self._tables.values(WRITER):
             own = row["key"] == rows.digest(WRITER, self._name)
-            if (found["pending"] or (found["updating"] and not own)) and (own or time.time() - found["at"] > STALE):
+            if (found["pending"] or (found["updating"] and not own)) and (own or now - found["at"] > STALE):
+                parts = packing.parts_of([row["data"]])
+                if not own:  # should it wake up, it sees this and writes again
+                    parts = self._replace(row["key"], {**found, "cleared": True}, parts)
                 clear(self._tables, found["pending"])
                 kept = {**found, "pending": [], "updating": own and found["updating"]}
-                written, _ = rows.meta_row(WRITER, self._name, kept)
-                self._tables.server.upsert(
-                    self._tables.meta.collection, [{**written, "key": row["key"], "nothing": NO_VECTOR}]
-                )
+                self._replace(row["key"], kept, parts)
                 self._record = None
 
 
-def clear(tables: IndexTables, documents: Sequence[Key]) -> None:
-    """Delete passages and vectors of some documents that these do not name."""
-    there = [row for piece in tables.documents.fitting(among("key", documents), ["head"]) for row in piece]
+def clear(tables: IndexTables, keys: Sequence[Key]) -> None:
+    """Delete passages and vectors of some documents that these do not name, and end renames that were cut off."""
+    stored = IndexTables(tables.server, tables.prefix)  # without the changes of a transaction
+    pieces = [keys[at : at + AT_ONCE] for at in range(0, len(keys), AT_ONCE)]
+    for piece in pieces:
+        _end_renames(stored, piece)
+    for piece in pieces:
+        _drop_unnamed(stored, piece)
+
+
+def _end_renames(tables: IndexTables, keys: Sequence[Key]) -> None:
+    """Passages that a rename has given to the new name of their document go back, unless the document has that name."""
+    there = list(tables.heads(list(tables.documents.get(keys, ["size", "head"]).values())))
+    holders = tables.passages.get([one for _, head in there for one in head.ids], ["document"])
+    for row, head in there:
+        others = {holders[one]["document"] for one in head.ids if one in holders} - {row["key"]}
+        new = tables.heads(list(tables.documents.get(others, ["head"]).values()))
+        if any({*head.ids} & {*other.ids} for _, other in new):
+            tables.documents.drop_rows([row["key"]])
+        elif others:
+            documents.restamp_passages(tables, row, head)
+            for table in (tables.passages, *tables.all_vectors()):
+                table.write()
+            tables.set_changes({})
+
+
+def _drop_unnamed(tables: IndexTables, keys: Sequence[Key]) -> None:
+    there = list(tables.documents.get(keys, ["head"]).values())
     named = {one for _, head in tables.heads(there) for one in head.ids}
-    conditions = among("document", documents)
+    conditions = among("document", keys)
     for table in (tables.passages, *tables.all_vectors()):
         left = [row["id"] for piece in table.fitting(conditions, ["id"]) for row in piece if row["id"] not in named]
         table.drop_rows(left)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from semsearch.errors import NotFound, UsageError
+from semsearch.errors import Corrupt, NotFound, UsageError
 from semsearch.stores import local
 from semsearch.stores.milvus import driver
 from semsearch.stores.records import Entry
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from semsearch.stores.milvus.writer import MilvusWriter
     from semsearch.stores.protocol import StoreReader, StoreWriter
     from semsearch.stores.records import StoredPassage
-    from semsearch.types import Vectors
+    from semsearch.types import Document, Vectors
 
+    Whole: TypeAlias = tuple[Document, list[StoredPassage], tuple[int, int], dict[int, Vectors]]
+
+TRIES = 3
 AT_ONCE = 256  # documents in one transaction
 
 
@@ -97,33 +100,53 @@ def _copy_documents(
     sources: dict[int, int],
     spaces: Sequence[tuple[int, int]],
 ) -> None:
-    passages = {uri: reader.passages(reader.passage_ids(uri)) for uri in uris}
     stamps = reader.stamps(uris)
-    first, *others = spaces
-    rows = _vectors(reader, first[0], [one for found in passages.values() for one in found])
-    entries = []
-    for uri, found in passages.items():
-        document = reader.document(uri)
-        if document is None or any(one.id not in rows for one in found):
-            continue
-        source = stamps[uri].source
-        vectors = (
-            np.stack([rows[one.id] for one in found]) if found else np.zeros((0, reader.spaces()[0].dim), np.float32)
-        )
-        entries.append(Entry(document, sources.get(source or 0), [_passage(one) for one in found], vectors))
-    writer.replace(entries, first[1])
-    for old, new in others:
-        for entry in entries:
-            found = passages[entry.document.id]
-            given = _vectors(reader, old, found)
-            there = [at for at, one in enumerate(found) if one.id in given]
+    read = [found for uri in stamps if (found := _whole(reader, uri, spaces)) is not None]
+    for space in spaces:
+        entries = []
+        for document, passages, first, rows in read:
+            if first == space:
+                source = sources.get(stamps[document.id].source or 0)
+                vectors = np.stack([rows[one.id] for one in passages]) if passages else _none(reader, space[0])
+                entries.append(Entry(document, source, [_passage(one) for one in passages], vectors))
+        if entries:
+            writer.replace(entries, space[1])
+    for document, passages, first, _ in read:
+        for old, new in spaces:
+            given = _vectors(reader, old, passages) if old != first[0] else {}
+            there = [at for at, one in enumerate(passages) if one.id in given]
             if there:
-                ids = writer.reader.passage_ids(entry.document.id)[there]
-                writer.put_vectors(new, ids, np.stack([given[found[at].id] for at in there]))
+                ids = writer.reader.passage_ids(document.id)[there]
+                writer.put_vectors(new, ids, np.stack([given[passages[at].id] for at in there]))
+
+
+def _whole(reader: StoreReader, uri: str, spaces: Sequence[tuple[int, int]]) -> Whole | None:
+    """A document with the first space that has a vector of each passage; None where it was deleted meanwhile.
+
+    Raises Corrupt where something is missing, also when it is read again, as another writer may be at it.
+    """
+    for _ in range(TRIES):
+        document, ids = reader.document(uri), reader.passage_ids(uri)
+        if document is None:
+            return None
+        passages = reader.passages(ids)
+        sliced = all(document.text[one.start : one.end] == one.text for one in passages)
+        for space in spaces if sliced and len(passages) == len(ids) else ():
+            vectors = _vectors(reader, space[0], passages)
+            if len(vectors) == len(passages):
+                return document, passages, space, vectors
+    raise Corrupt(f"index {reader.name}: {uri!r} has a passage without its text or a vector.", "Index it again.")
+
+
+def _none(reader: StoreReader, space: int) -> Vectors:
+    dim = next(one.dim for one in reader.spaces() if one.id == space)
+    return np.zeros((0, dim), dtype=np.float32)
 
 
 def _vectors(reader: StoreReader, space: int, passages: Sequence[StoredPassage]) -> dict[int, Vectors]:
     ids = np.array(sorted(one.id for one in passages), dtype=np.int64)
+    if not len(ids):
+        return {}
     return {
         int(one): row for known, rows in reader.vectors(space, ids=ids) for one, row in zip(known, rows, strict=True)
     }

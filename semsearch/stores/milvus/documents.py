@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from semsearch.types import Passage, Vectors
 
 MOST_SALTS = 100
+AT_ONCE = 250  # documents that are removed at a time
 
 
 def stored_rows(vectors: Vectors) -> list[list[float]]:
@@ -96,9 +97,15 @@ def _next_id(tables: IndexTables, uri: str, position: int, passage: Passage, key
 
 def remove(tables: IndexTables, keys: Iterable[Key]) -> int:
     """Delete documents with all that belongs to them; how many there were."""
-    wanted = list(keys)
-    before = tables.documents.get(wanted, ["head", "body"])
-    there = tables.passages.where("document", wanted, ["document", "data"])
+    wanted, removed = list(keys), 0
+    for at in range(0, len(wanted), AT_ONCE):  # their texts need not all be in memory
+        removed += _remove(tables, wanted[at : at + AT_ONCE])
+    return removed
+
+
+def _remove(tables: IndexTables, keys: Sequence[Key]) -> int:
+    before = tables.documents.get(keys, ["head", "body"])
+    there = tables.passages.where("document", keys, ["document", "data"])
     tables.documents.remove(before)
     _remove_passages(tables, [row["id"] for row in there])
     values = [row[name] for row in before.values() for name in ("head", "body")]
@@ -123,10 +130,11 @@ def restamp(tables: IndexTables, changed: Sequence[tuple[Row, rows.Head]]) -> No
             tables.documents.remove([before["key"]])
         tables.documents.put(row)
         tables.replace_parts([before["head"]], parts)
-        _restamp_passages(tables, row, head)
+        restamp_passages(tables, row, head)
 
 
-def _restamp_passages(tables: IndexTables, document: Row, head: rows.Head) -> None:
+def restamp_passages(tables: IndexTables, document: Row, head: rows.Head) -> None:
+    """Give the passages and vectors of a document what follows from its key, size and head."""
     found = tables.passages.get(head.ids)
     parts = tables.parts(list(found.values()), "data")
     passages = {number: rows.passage_of(row, parts) for number, row in found.items()}

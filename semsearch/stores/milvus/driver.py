@@ -47,7 +47,9 @@ def create(location: Path, fill: Callable[[MilvusWriter], None] | None = None, *
         catalogue.put(found)
         links.write(location, link)
     except BaseException:
-        _drop(server, found.prefix)
+        if server.has(schema.CATALOGUE):
+            catalogue.remove(found)
+        _drop(server, link.id)
         raise
     return open_writer(location)
 
@@ -117,7 +119,7 @@ def remove(location: Path) -> list[str]:
         there = catalogue.by_id(found.id)
         if there is not None:
             catalogue.remove(there)
-            _drop(server, there.prefix)
+        _drop(server, found.id)  # also what a kill in the middle of this left
     finally:
         lock.release()
     return _without_lock_files(location)
@@ -186,9 +188,10 @@ def _without_lock_files(location: Path) -> list[str]:
     return links.remove(location)
 
 
-def _drop(server: Server, prefix: str) -> None:
-    """Drop every collection of an index."""
-    server.unpoint(f"{prefix}_vectors")
-    for collection in server.collections():
-        if collection.startswith(f"{prefix}_"):
-            server.drop(collection)
+def _drop(server: Server, index_id: str) -> None:
+    """Drop every collection of an index, whatever its name was when it was made."""
+    own = {one: match[0] for one in server.collections() if (match := schema.prefix_of(index_id).match(one))}
+    for prefix in sorted({*own.values()}):
+        server.unpoint(f"{prefix}_vectors")
+    for collection in own:
+        server.drop(collection)

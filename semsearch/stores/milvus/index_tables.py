@@ -46,9 +46,13 @@ class IndexTables:
 
     def space(self, number: int) -> Table:
         """The vectors of a space. Raises NotFound."""
+        return self.vectors(number, self.space_record(number)["dim"])
+
+    def space_record(self, number: int) -> JsonObject:
+        """What is on record of a space. Raises NotFound."""
         for one in self.space_records().spaces:
             if one["id"] == number:
-                return self.vectors(number, one["dim"])
+                return {"index": self.server.address.index, **one}  # older versions did not record it
         raise NotFound(f"this index has no space {number}.")
 
     def vectors(self, number: int, dim: int) -> Table:

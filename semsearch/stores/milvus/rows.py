@@ -127,9 +127,14 @@ def document_row(entry: Entry, source: Source | None, number: int, ids: Sequence
 
 
 def head_for(document: Document, source: Source | None, ids: Sequence[int]) -> Head:
-    """The head of a document that is stored, with its metadata as they are read back."""
-    metadata = json.loads(to_json(dict(document.metadata)))
-    return Head(document.id, document.title, metadata, tuple(ids), place_of(source))
+    """The head of a document that is stored."""
+    return Head(document.id, document.title, read_back(document.metadata), tuple(ids), place_of(source))
+
+
+def read_back(metadata: Mapping[str, object]) -> JsonObject:
+    """Metadata as JSON gives them back: the keys are texts, and tuples are lists."""
+    found: JsonObject = json.loads(to_json(dict(metadata)))
+    return found
 
 
 def with_head(row: Row, head: Head, parts: Mapping[str, str] | None = None) -> tuple[Row, dict[str, str]]:

@@ -70,8 +70,8 @@ def nearest(
     tables: IndexTables, space: int, queries: Vectors, k: int, conditions: Sequence[str] | None, *, exact: bool
 ) -> Dense:
     """The nearest passages of unit queries (q, d) among those that fit any of the conditions."""
-    table = tables.space(space)
-    index = tables.server.address.index
+    record = tables.space_record(space)
+    table, index = tables.vectors(space, record["dim"]), record["index"]
     asked = checks.check(queries, dim=table.columns[-1].size, what="query")
     found = [Best(k) for _ in asked]
     streamed = k > MOST_ROWS or (exact and index != "FLAT")
@@ -128,7 +128,7 @@ def _compare_all(table: Table, queries: Vectors, found: Sequence[Best], conditio
 
 def info(tables: IndexTables, space: Space, count: int) -> JsonObject:
     """The entry of a space in `info`."""
-    index = tables.server.address.index
+    index = tables.space_record(space.id)["index"]
     encoder = {key: value for key, value in space.info.items() if key != "background"}
     return {
         "id": space.id,
@@ -136,7 +136,7 @@ def info(tables: IndexTables, space: Space, count: int) -> JsonObject:
         "dim": space.dim,
         "vectors": count,
         "backend": f"milvus {index}",
-        "why": f"chosen by the address of the store; consistency {tables.server.address.consistency}",
+        "why": f"chosen by the address it was made with; consistency {tables.server.address.consistency}",
         "cache": None,
         "newer_than_cache": 0,
     }

@@ -10,6 +10,7 @@ which `verify` tells and the next write of it mends.
 
 from __future__ import annotations
 
+import itertools
 import socket
 import threading
 import time
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from semsearch.errors import NotFound, SemsearchError, Unreadable, UsageError
-from semsearch.stores import machine
+from semsearch.stores import links, machine
 from semsearch.stores.entries import checked
 from semsearch.stores.milvus import documents, rows
 from semsearch.stores.milvus.commit import Committer
@@ -52,10 +53,12 @@ class MilvusWriter:
         self.reader = MilvusReader(location, tables)
         self._lock = lock
         self._turn = threading.RLock()
-        self._committer = Committer(tables, rows.digest(machine.name(), socket.gethostname(), location.absolute()))
+        self._name = rows.digest(machine.name(), socket.gethostname(), location.absolute(), _made_at(location))
+        self._committer = Committer(tables, self._name)
         self._depth = 0
         self._updating: bool | None = None
         self._last = 0
+        self._highest: int | None = None  # number of a document of any writer, when the transaction first asked
         self._after: list[Callable[[], None]] = []  # once the transaction is written
         tables.server.begin_moment()
         self._committer.clear_stale()
@@ -81,6 +84,8 @@ class MilvusWriter:
         with self._turn:
             before = self._tables.changes(), self._updating, self._last, list(self._after)
             self._depth += 1
+            if self._depth == 1:
+                self._highest = None
             try:
                 yield
                 if self._depth == 1:
@@ -118,14 +123,16 @@ class MilvusWriter:
                 raise Unreadable(f"{head.uri!r} belongs to the files of machine {head.place.machine}")
 
     def _next_number(self) -> int:
-        """Higher than all before, also those of other writers, as far as their clocks are right."""
-        known = max(self._last, self._committer.record()["last"])
+        """Higher than all before, also those of writers whose clocks are ahead: a run tells its documents by that."""
+        if self._highest is None:
+            self._highest = self.reader.highest_document()
+        known = max(self._last, self._highest)
         self._last = max(known + 1, (time.time_ns() // 1_000_000 << 22) | self._low_bits())
         return self._last
 
     def _low_bits(self) -> int:
         """Bits in which the numbers of writers differ, so that no two documents have the same."""
-        return rows.number_of(socket.gethostname(), self.reader.location) & 0x3FFFFF
+        return int(self._name, 16) & 0x3FFFFF
 
     def _sources_of(self, entries: Iterable[Entry]) -> dict[int, Source]:
         wanted = {entry.source for entry in entries if entry.source is not None}
@@ -138,7 +145,7 @@ class MilvusWriter:
         check_document(Document(uri, "", metadata, title))
         with self.transaction():
             row, head = self._known(uri)
-            documents.restamp(self._tables, [(row, replace(head, metadata=dict(metadata), title=title))])
+            documents.restamp(self._tables, [(row, replace(head, metadata=rows.read_back(metadata), title=title))])
 
     def rename(self, old_uri: str, new_uri: str) -> None:
         with self.transaction():
@@ -229,15 +236,20 @@ class MilvusWriter:
         with self.transaction():
             records = self._tables.space_records()
             if all(one["fingerprint"] != fingerprint for one in records.spaces):
-                records.last += 1
+                server = self._tables.server
+                records.last = self._free_space(records.last)
                 made = {"id": records.last, "fingerprint": fingerprint, "name": name, "dim": dim, "info": dict(info)}
-                records.spaces.append({**made, "quantiles": None, "measured_at": 0})
-                server, collection = self._tables.server, self._tables.collection_of(records.last)
-                server.make(collection, schema.space(dim), server.address.index)
+                records.spaces.append({**made, "quantiles": None, "measured_at": 0, "index": server.address.index})
+                server.make(self._tables.collection_of(records.last), schema.space(dim), server.address.index)
                 if len(records.spaces) == 1:
                     self._switch(records, records.last)
                 self._tables.put_space_records(records)
             return next(space for space in self._tables.space_records().ordered() if space.fingerprint == fingerprint)
+
+    def _free_space(self, last: int) -> int:
+        """The first number above `last` without a collection: a kill, or another writer, may have left or made one."""
+        there = {*self._tables.server.collections()}
+        return next(one for one in itertools.count(last + 1) if self._tables.collection_of(one) not in there)
 
     def use_space(self, space: int) -> None:
         with self._space_records(space) as records:
@@ -293,3 +305,9 @@ class MilvusWriter:
         for done, table in enumerate(every):
             progress(Progress(done, len(every), "steps", table.collection))
             self._tables.server.compact(table.collection)
+
+
+def _made_at(location: Path) -> int:
+    """When the link was made, which tells writers apart whose hosts have one name; 0 before it is."""
+    file = location / links.FILE
+    return file.stat().st_mtime_ns if file.exists() else 0

@@ -42,6 +42,8 @@ _FULL = re.compile(r"no space left|disk.{0,20}(full|quota|exhausted)|quota excee
 _REFUSED = re.compile(r"unauthenticated|auth check|authenticat|permission den|privilege", re.IGNORECASE)
 _GONE = re.compile(r"collection.{0,60}not (found|exist)|can't find collection|not exist", re.IGNORECASE)
 
+_LOGICAL_BITS = 18  # of a time of Milvus, below its milliseconds
+
 _clients: dict[tuple[str, str, str], MilvusClient] = {}
 _turn = threading.Lock()
 
@@ -71,7 +73,10 @@ class Server:
             self._moment.time = outer
 
     def begin_moment(self) -> None:
-        """As if all later calls were in one moment: for a writer, whose documents nobody else changes."""
+        """As if all later calls were in one moment: for a writer, whose documents nobody else changes.
+
+        Its reads are strong, whatever the address says: it deletes what no document names, as far as it sees.
+        """
         self._lasting = []
 
     def _moment_time(self) -> list[int] | None:
@@ -86,7 +91,8 @@ class Server:
 
     def _consistency(self) -> JsonObject:
         """How the next read is to be made, in pymilvus's words."""
-        level, time_of = self.address.consistency, self._moment_time()
+        level = self.address.consistency if self._lasting is None else "Strong"
+        time_of = self._moment_time()
         if level == "Strong" and time_of is not None and not self.address.is_file:
             known = [*time_of]  # another thread may write meanwhile
             at = known[0] if known else self._time()
@@ -95,6 +101,11 @@ class Server:
             if at:
                 return {"consistency_level": "Customized", "guarantee_timestamp": at}
         return {"consistency_level": level}
+
+    def clock(self) -> float:
+        """Seconds since 1970 on the server's clock; on this machine's where that cannot be asked."""
+        at = 0 if self.address.is_file else self._time()
+        return (at >> _LOGICAL_BITS) / 1_000 if at else time.time()
 
     def _time(self) -> int:
         """The time on the server's clock; 0 where that cannot be asked."""
@@ -107,24 +118,31 @@ class Server:
     # ---- collections
 
     def make(self, collection: str, columns: tuple[schema.Column, ...], index: str = "FLAT") -> None:
-        """A collection, with its index and ready to be searched; nothing where it is there."""
-        if self.has(collection):
+        """A collection, with its index and ready to be searched; the rest of it where a kill left a part."""
+        there = self.has(collection)
+        if there and self._is_loaded(collection):
             return
         params = self._client().prepare_index_params()
         vector = columns[-1]
         name, options = index_options(index)
         params.add_index(vector.name, index_type=name, metric_type=METRIC, params=options)
+        if not there:
+            self._create(collection, columns)
+        self._call(f"index {collection}", lambda c, s: c.create_index(collection, params, timeout=s))
+        self._call(f"load {collection}", lambda c, s: c.load_collection(collection, timeout=s))
+
+    def _create(self, collection: str, columns: tuple[schema.Column, ...]) -> None:
         level = self.address.consistency
         self._call(
             f"create {collection}",
             lambda client, seconds: client.create_collection(
-                collection,
-                schema=schema.schema(columns),
-                index_params=params,
-                consistency_level=level,
-                timeout=seconds,
+                collection, schema=schema.schema(columns), consistency_level=level, timeout=seconds
             ),
         )
+
+    def _is_loaded(self, collection: str) -> bool:
+        state = self._call("ask for a collection", lambda c, s: c.get_load_state(collection, timeout=s))
+        return str(getattr(state["state"], "name", state["state"])) == "Loaded"
 
     def has(self, collection: str) -> bool:
         """Whether there is such a collection."""
@@ -217,8 +235,10 @@ class Server:
             self._upsert(collection, piece)
 
     def _upsert(self, collection: str, piece: list[Row]) -> None:
-        self._call(f"write {collection}", lambda c, s: c.upsert(collection, piece, timeout=s))
-        self._wrote()
+        try:
+            self._call(f"write {collection}", lambda c, s: c.upsert(collection, piece, timeout=s))
+        finally:  # what failed here may have been done there
+            self._wrote()
 
     def delete(self, collection: str, conditions: Sequence[str]) -> None:
         """Delete the rows that fit any of the conditions, each a list of keys."""
@@ -226,8 +246,10 @@ class Server:
             self._delete(collection, condition)
 
     def _delete(self, collection: str, condition: str) -> None:
-        self._call(f"delete in {collection}", lambda c, s: c.delete(collection, filter=condition, timeout=s))
-        self._wrote()
+        try:
+            self._call(f"delete in {collection}", lambda c, s: c.delete(collection, filter=condition, timeout=s))
+        finally:
+            self._wrote()
 
     # ---- calls
 
@@ -340,11 +362,19 @@ def _pieces(rows: Sequence[Row]) -> list[list[Row]]:
     pieces: list[list[Row]] = [[]]
     size = 0
     for row in rows:
-        size += sum(
-            len(value) * (8 if isinstance(value, list) else 1) for value in row.values() if hasattr(value, "__len__")
-        )
-        if pieces[-1] and size > AT_ONCE:
+        own = sum(map(_size, row.values()))
+        if pieces[-1] and size + own > AT_ONCE:
             pieces.append([])
             size = 0
         pieces[-1].append(row)
+        size += own
     return [piece for piece in pieces if piece]
+
+
+def _size(value: Any) -> int:
+    """About how many characters a value is in a request."""
+    if isinstance(value, list):
+        return sum(map(len, value)) if value and isinstance(value[0], str) else 8 * len(value)
+    if isinstance(value, dict):
+        return sum(len(key) + (len(one) if isinstance(one, str) else 8) for key, one in value.items())
+    return len(value) if isinstance(value, str) else 8

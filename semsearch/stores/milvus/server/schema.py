@@ -81,6 +81,11 @@ def prefix(name: str, index_id: str) -> str:
     return f"semsearch_{re.sub(r'[^A-Za-z0-9]', '_', name)[:40]}_{index_id[:16]}"
 
 
+def prefix_of(index_id: str) -> re.Pattern[str]:
+    """What matches how the collections of an index begin, whatever its name was."""
+    return re.compile(rf"semsearch_[A-Za-z0-9_]{{0,40}}_{re.escape(index_id[:16])}(?=_)")
+
+
 def schema(columns: tuple[Column, ...]) -> CollectionSchema:
     """The schema of a collection, in pymilvus's form."""
     from pymilvus import DataType, MilvusClient

@@ -17,6 +17,7 @@ Key: TypeAlias = int | str
 Changes: TypeAlias = dict[Key, Row | None]  # None: deleted
 
 PIECE = 2_000  # rows of a range, about
+WITH_TEXTS = 250  # with whole documents; an answer of a server has at most 100 MB
 MOST_VALUES = 500  # of one list in a condition
 _LAST = 2**63 - 1
 _DIGITS = 12  # of a hexadecimal key that bound a range
@@ -51,7 +52,13 @@ class Table:
     def where(self, column: str, values: Iterable[Key], columns: Sequence[str] | None = None) -> list[Row]:
         """The rows whose `column` is one of some values."""
         wanted = list(dict.fromkeys(values))
-        found = self._any(among(column, wanted), columns)
+        conditions, names = among(column, wanted), columns or self._names
+        whole = "body" in names
+        found = (
+            [row for piece in self.fitting(conditions, names) for row in piece]
+            if whole
+            else self._any(conditions, columns)
+        )
         changed = [row for row in self.changes.values() if row is not None and row[column] in wanted]
         kept = [row for row in found if row[self._key] not in self.changes]
         return kept + [self._cut(row, columns) for row in changed]
@@ -125,7 +132,8 @@ class Table:
     ) -> Iterator[tuple[int, int, list[Row]]]:
         """(first place, place after the last, rows) of each range of keys; a place is what a key begins with."""
         names = list(dict.fromkeys([self._key, *(columns or self._names)]))
-        pieces = max(1, self._server.count(self.collection, condition) // PIECE)
+        at_once = WITH_TEXTS if "body" in names else PIECE
+        pieces = max(1, self._server.count(self.collection, condition) // at_once)
         whole = _LAST + 1 if self._is_number() else 16**_DIGITS
         bounds = [whole * at // pieces for at in range(pieces + 1)]
         left = list(itertools.pairwise(bounds))[::-1]
