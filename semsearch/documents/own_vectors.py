@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from semsearch.types import Vectors
 
 COLUMNS = ("vector", "embedding", "vectors", "embeddings")
-KEY_COLUMN = "embedded"  # in shards of `index --to-shards`: the hash of the text that was embedded
+KEY_COLUMN = "embedded"  # in shards of `index --to-shards`: the hash of the text that was embedded, and KEY bytes
+KEY = 16
+JOB = "job.json"  # describes a folder of such shards; "shards" in it are their names, in the order of the input
 BATCH = 1000  # rows in memory
 SAMPLE = 32  # texts that are encoded again
 SAME = 0.99  # cosine of a vector with that of its text encoded again; int8 on another processor reaches 0.995
@@ -76,17 +78,20 @@ def opened(file: Path, texts: Path | None) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Parquet:
+    """A file. is_shard: of `index --to-shards`, where a document may have several rows."""
+
     file: Path
     column: str
     n: int
     dim: int
+    is_shard: bool
 
     def batches(self) -> Iterator[tuple[list[JsonObject], Vectors]]:
         reader = arrow(self.file.name, parquet=True).ParquetFile(self.file)
         first = 0
         for batch in reader.iter_batches(BATCH):
             vectors = _numbers(batch.column(self.column), self.dim, self.file.name, first)
-            left_out = [name for name in (self.column, KEY_COLUMN) if name in batch.schema.names]
+            left_out = [self.column, KEY_COLUMN] if self.is_shard else [self.column]
             yield batch.drop_columns(left_out).to_pylist(), vectors
             first += len(batch)
 
@@ -106,12 +111,17 @@ def _parquet(file: Path) -> _Parquet:
         first = next(reader.iter_batches(1, columns=[column]), None)
     except (pa.ArrowException, OSError) as error:
         raise UsageError(f"{file.name} is no readable Parquet file: {error}", "Write it again.") from error
-    kind = schema.field(column).type
+    kind, is_shard = schema.field(column).type, _is_shard(pa, schema)
     if pa.types.is_fixed_size_list(kind):
-        return _Parquet(file, column, n, kind.list_size)
-    return _Parquet(
-        file, column, n, len(first.column(0)[0]) if first is not None and first.column(0)[0].is_valid else 0
-    )
+        return _Parquet(file, column, n, kind.list_size, is_shard)
+    width = len(first.column(0)[0]) if first is not None and first.column(0)[0].is_valid else 0
+    return _Parquet(file, column, n, width, is_shard)
+
+
+def _is_shard(pa: object, schema: pyarrow.Schema) -> bool:
+    """Whether a file is a shard of ours; one of somebody else may have a column with the name of our key, too."""
+    names = {"id", "document", "start", "end", KEY_COLUMN} <= set(schema.names)
+    return names and schema.field(KEY_COLUMN).type == pa.binary(KEY)  # type: ignore[attr-defined]
 
 
 def _is_vector(pa: object, kind: pyarrow.DataType) -> bool:
@@ -133,19 +143,38 @@ def _numbers(column: pyarrow.ListArray, dim: int, file: str, first: int) -> Vect
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """Several Parquet files with vectors of one width, one after the other."""
+    """Several Parquet files with vectors of one width, one after the other.
+
+    `again`: the documents of shards that were in a shard before, and are left out, with the reason; complete once
+    `batches` has ended.
+    """
 
     files: tuple[_Parquet, ...]
     n: int
     dim: int
+    again: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def batches(self) -> Iterator[tuple[list[JsonObject], Vectors]]:
+        first: dict[str, str] = {}  # document: the shard that it is in
         for file in self.files:
-            yield from file.batches()
+            for records, vectors in file.batches():
+                if not file.is_shard:
+                    yield records, vectors
+                    continue
+                kept = []
+                for at, document in enumerate(record["document"] for record in records):
+                    if (place := first.setdefault(document, file.file.name)) == file.file.name:
+                        kept.append(at)
+                    else:
+                        self.again[file.file.name, document] = f"its id {document!r} was already used in {place}"
+                if kept:
+                    yield [records[at] for at in kept], vectors[kept]
 
 
 def _folder(folder: Path) -> _Folder:
-    files = tuple(_parquet(path) for path in sorted(folder.glob("*.parquet")))
+    order = _order(folder)
+    paths = sorted(folder.glob("*.parquet"), key=lambda path: (order.get(path.name, len(order)), path.name))
+    files = tuple(map(_parquet, paths))
     filled = [file for file in files if file.n]
     if not files:
         raise UsageError(f"{folder} has no Parquet file.", "Name a file, or the folder of `index --to-shards`.")
@@ -155,6 +184,15 @@ def _folder(folder: Path) -> _Folder:
             "They are of two encoders: keep them in two folders.",
         )
     return _Folder(tuple(filled), sum(file.n for file in filled), (filled or files)[0].dim)
+
+
+def _order(folder: Path) -> dict[str, int]:
+    """The place of each shard in the order of the files that were embedded; nothing for folders of other files."""
+    try:
+        names = json.loads((folder / JOB).read_text(encoding="utf-8"))["shards"]
+        return {f"shard-{name}.parquet": at for at, name in enumerate(names)}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +255,12 @@ class VectorFile:
     name: str
     rows: Rows
     fields: Fields
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        """The documents that are left out: those of a shard that another shard has too, as it comes before."""
+        again = self.rows.again if isinstance(self.rows, _Folder) else {}
+        return [Skipped(file, reason) for (file, _), reason in again.items()]
 
     def documents(self, tell: Callable[[Progress], None]) -> Iterator[tuple[Document, Vectors]]:
         """Each document with its unit vector (1, d). Raises UsageError for a fault of the file."""

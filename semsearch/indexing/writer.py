@@ -89,6 +89,8 @@ class IndexWriter:
         rows = own_vectors.opened(file, texts)
         checked = own_vectors.checked(file.name, rows, fields or Fields(), self._space.dim, encoder)
         with self._run() as run:
+            for item in checked.skipped:
+                run.report.skip(item)
             for document, vector in checked.documents(progress):
                 stamp = run.stamps([document.id]).get(document.id)
                 if stamp is not None and stamp.source is not None:

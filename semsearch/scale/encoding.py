@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from semsearch.chunking.splitter import Splitter, passages
-from semsearch.documents.own_vectors import KEY_COLUMN
+from semsearch.documents.own_vectors import KEY, KEY_COLUMN
 from semsearch.documents.vector_files import arrow, vector_column, vector_type
 from semsearch.indexing import halving
 from semsearch.scale.parts import Done, Failed, Part
@@ -67,8 +67,8 @@ class Attempts(Protocol):
 
 
 def text_key(text: str) -> bytes:
-    """16 bytes that stand for a text: two texts in 10^15 share them with a chance below 10^-8."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    """KEY bytes that stand for a text: two texts in 10^15 share them with a chance below 10^-8."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY).digest()
 
 
 def schema(dim: int) -> pyarrow.Schema:
@@ -86,7 +86,7 @@ def schema(dim: int) -> pyarrow.Schema:
             pa.field("title", pa.string()),
             pa.field("text", pa.string()),
             pa.field("metadata", pa.string()),
-            pa.field(KEY_COLUMN, pa.binary(16)),
+            pa.field(KEY_COLUMN, pa.binary(KEY)),
             pa.field(VECTOR_COLUMN, vector_type(dim, "float32")),
         ]
     )

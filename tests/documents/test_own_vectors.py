@@ -129,6 +129,10 @@ def test_tables_of_other_programs_are_read_by_their_columns(tmp_path: Path) -> N
     with Index.from_vectors(tmp_path / "t.parquet", tmp_path / "new", fields=fields) as index:
         assert index.get("a")["metadata"] == {"year": 1} and index.get("b")["metadata"] == {}
         assert index.search(vector=[0, 1], k=1)[0].document == "b"
+    table = pa.table({"text": TEXTS[:2], "embedded": ["yes", "no"], "vector": [[1.0, 0.0], [0.0, 2.0]]})
+    pq.write_table(table, tmp_path / "key.parquet")
+    with Index.from_vectors(tmp_path / "key.parquet", tmp_path / "keyed") as index:
+        assert index.get("key.parquet#2")["metadata"] == {"embedded": "no"}
     pq.write_table(pa.table({"text": ["a", "b"], "vector": [[1.0, 0.0], [1.0]]}), tmp_path / "uneven.parquet")
     with pytest.raises(UsageError, match="row 2 has the width 1, not 2"):
         Index.from_vectors(tmp_path / "uneven.parquet", tmp_path / "other")
@@ -141,6 +145,15 @@ def test_tables_of_other_programs_are_read_by_their_columns(tmp_path: Path) -> N
     with pytest.raises(NotFound):
         Index.from_vectors(tmp_path / "absent.parquet", tmp_path / "other")
     assert not Index.exists(tmp_path / "other")
+
+
+def test_files_of_a_folder_with_the_same_ids_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "rows").mkdir()
+    for name in ("a", "b"):
+        table = pa.table({"id": ["x"], "text": [name], "vector": [[1.0, 0.0]]})
+        pq.write_table(table, tmp_path / "rows" / f"{name}.parquet")
+    with pytest.raises(UsageError, match="row 2 has the id 'x' of a row before"):
+        Index.from_vectors(tmp_path / "rows", tmp_path / "other")
 
 
 def test_a_pickle_is_never_loaded(tmp_path: Path) -> None:
