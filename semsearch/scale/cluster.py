@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -102,7 +102,8 @@ def connected(engine: Engine) -> Iterator[Any]:
                 signal.signal(signal.SIGTERM, handler)  # Ray's own would end this process at once
             yield ray
         finally:
-            ray.shutdown()
+            with suppress(Exception):  # it must not take the place of Ctrl-C, or of the error that ended the job
+                ray.shutdown()
 
 
 def imported() -> Any:

@@ -14,8 +14,8 @@ import queue
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -127,12 +127,13 @@ def run(
         )
     with connected(engine) as ray, _desk(ray, files, as_content=engine.is_client) as (desk_name, desk):
         dataset = _dataset(ray, pending, how, engine, desk_name, known, everywhere=everywhere)
-        for done in _answers(ray, dataset, desk, engine.stall_seconds):
-            report.first_seconds = report.first_seconds or time.monotonic() - began
-            report.add(done)
-            if folder.put(done):
-                finished += sizes.get(done.shard, 0)
-            tell(Progress(finished, total, "bytes", f"{len(report.workers)} workers", report.passages))
+        with closing(_answers(ray, dataset, desk, engine.stall_seconds)) as answers:  # before Ray is left
+            for done in answers:
+                report.first_seconds = report.first_seconds or time.monotonic() - began
+                report.add(done)
+                if folder.put(done):
+                    finished += sizes.get(done.shard, 0)
+                tell(Progress(finished, total, "bytes", f"{len(report.workers)} workers", report.passages))
     report.seconds = time.monotonic() - began
     if missing := [shard.name for shard in pending if shard.name not in folder.done]:
         raise SemsearchError(f"{count(len(missing), 'shard')} of {len(shards):,} did not arrive.", "Run it again.")
@@ -204,7 +205,7 @@ def _desk(ray: Any, files: dict[str, str], *, as_content: bool) -> Iterator[tupl
             ray.kill(handle)
 
 
-def _answers(ray: Any, dataset: Any, desk: Any, patience: float) -> Iterator[Done]:
+def _answers(ray: Any, dataset: Any, desk: Any, patience: float) -> Generator[Done, None, None]:
     """The answers to the parts as they arrive.
 
     Raises SemsearchError after so many seconds without one, in which no actor has said that it goes on either.

@@ -235,7 +235,7 @@ def test_ctrl_c_ends_the_job_and_the_next_run_goes_on(rays: Cluster, many: Path,
     wait_for(lambda: len(markers(target)) >= 2, process)
     process.send_signal(signal.SIGINT)
     code, _, err = ran(process)
-    assert code == 130 and "Traceback" not in err
+    assert code == 130 and "Traceback" not in err, err
     found, _ = ok(rays, many, "--to-shards", target, "-m", "hashing", "--shard-size", SHARD)
     assert found["documents"]["added"] + found["documents"]["unchanged"] == MANY  # type: ignore[index]
 
