@@ -33,7 +33,7 @@ from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import Corrupt, NotFound, UnknownName, UsageError
 from semsearch.evaluation.judgements import Judgements
 from semsearch.evaluation.naming.distinctive_words import group_names
-from semsearch.indexing import file_status
+from semsearch.indexing import file_status, waiting_vectors
 from semsearch.indexing.dry_run import DryRunWriter
 from semsearch.search import arrow_batches, audit, sampling, sql_functions, vector_export
 from semsearch.search.current_space import CurrentSpace
@@ -420,18 +420,25 @@ class Index:
         Raises NotFound, UsageError for an index that is stored here.
         """
         folder = settings.index_folder(name, home)
-        return drivers.find(folder).unlink(folder)
+        with waiting_vectors.no_job(folder):
+            left = drivers.find(folder).unlink(folder)
+        waiting_vectors.remove(folder)
+        return left
 
     @staticmethod
     def remove(name: str | Path, home: Path | None = None) -> list[str]:
         """Remove an index; the indexed files stay. The names of files in its folder that are not part of it, and stay.
 
-        Of an index on a server, its collection is removed there too (see `unlink`).
+        Of an index on a server, its collection is removed there too (see `unlink`). What a job on a cluster has
+        embedded for the index and not stored yet is removed with it.
 
-        Raises NotFound, Locked.
+        Raises NotFound, and Locked, also while such a job is at work.
         """
         folder = settings.index_folder(name, home)
-        return drivers.find(folder).remove(folder)
+        with waiting_vectors.no_job(folder):
+            left = drivers.find(folder).remove(folder)
+        waiting_vectors.remove(folder)
+        return left
 
     @staticmethod
     def accept_loss(name: str | Path, home: Path | None = None) -> str | None:
@@ -445,7 +452,8 @@ class Index:
 
     @staticmethod
     def rename(name: str | Path, new: str, home: Path | None = None) -> Path:
-        """Rename an index within its folder; its new path. The content stays the same, and its judgements follow.
+        """Rename an index within its folder; its new path. The content stays the same; its judgements follow, and what
+        a job on a cluster has embedded for it.
 
         Raises NotFound, Locked, UsageError for what cannot be a name or is one already.
         """
@@ -453,7 +461,9 @@ class Index:
         if Path(new).name != new:
             raise UsageError(f"{new!r} cannot be the name of an index.", "Use letters, digits, '-' and '_'.")
         target = settings.index_folder(new, folder.parent)
-        drivers.find(folder).rename(folder, target)
+        with waiting_vectors.no_job(folder):
+            drivers.find(folder).rename(folder, target)
+        waiting_vectors.renamed(folder, target)
         with suppress(OSError):  # the index has its new name already
             Judgements(folder).renamed(new)
         return target

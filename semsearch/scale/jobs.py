@@ -6,18 +6,19 @@ with embedded_ahead(folder, encoder, paths, options, engine) as report:   # the 
 
 from __future__ import annotations
 
-import shutil
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from semsearch import __version__
 from semsearch.chunking.splitter import Splitter
 from semsearch.encoders.base import BaseEncoder
 from semsearch.encoders.lazy import LazyEncoder
-from semsearch.errors import Corrupt, EncoderMismatch, UsageError
-from semsearch.indexing import sources
+from semsearch.errors import UsageError
+from semsearch.indexing import sources, waiting_vectors
 from semsearch.indexing.sources import SyncOptions
 from semsearch.scale import desk, inputs, job, worker_writes
 from semsearch.scale.actors import How
@@ -28,8 +29,11 @@ from semsearch.scale.job import JobReport
 from semsearch.scale.shard_folder import ShardFolder
 from semsearch.scale.shards import SIZE, Cutter, Shard
 from semsearch.stores import drivers
-from semsearch.types import Progress, Skipped, SyncReport
+from semsearch.stores.protocol import StoreReader
+from semsearch.types import JsonObject, Progress, Skipped, SyncReport
+from semsearch.utils.quantities import count
 
+LOG = logging.getLogger(__name__)
 Tell = Callable[[Progress], None]
 
 
@@ -48,8 +52,9 @@ def embedded_ahead(
 
     Into a store on a server the workers write by themselves; `with_written` counts that. Otherwise the vectors are kept
     beside the index until the block ends without an error: after a kill, the same call embeds only the shards that are
-    missing. Raises as `job.run` does, EncoderMismatch where the index has another encoder, and Locked where another job
-    works for it.
+    missing. Those of another encoder, version of semsearch or index that had this name are embedded again, which a
+    warning says. Raises as `job.run` does, EncoderMismatch where the index has another encoder, and Locked where
+    another job works for it.
     """
     with drivers.find(index).open_reader(index) as reader:
         space, recipe = reader.spaces()[0], reader.recipe()
@@ -58,12 +63,13 @@ def embedded_ahead(
         update = sources.update(paths, options, recipe)
         found = inputs.of_index(update, reader)
         target = worker_writes.target(index, reader.spaces()[0].id)
+        belongs = _belongs(index, reader)
     if target is not None:
         worker_writes.owned(index, found)
     how = _how(encoder.model, Splitter(**update.recipe["splitter"]), context=bool(recipe.get("context", False)))
     how = replace(how, target=target)
     shards, _ = _cut(found, how, size)
-    with _beside(index, how) as folder:
+    with _beside(index, {**how.job(), **belongs}) as folder:
         report = job.run(
             shards, how, desk.encoder_files(encoder.model), engine, folder, tell, known=frozenset(found.known)
         )
@@ -115,7 +121,7 @@ def to_shards(
     how = _how(encoder, splitter, context=True)
     shards, unreadable = _cut(found, how, size)
     names = [shard.name for shard in shards]
-    with ShardFolder(target, {**how.job(), "inputs": named}) as folder:
+    with ShardFolder(target, {**how.job(), "inputs": named, "shards": names}) as folder:
         before = sum(folder.done[name].documents for name in names if name in folder.done)
         report = job.run(shards, how, desk.encoder_files(encoder), engine, folder, tell, everywhere=bool(urls))
         folder.keep_only(names)
@@ -149,11 +155,24 @@ def _cut(found: Input, how: How, size: int) -> tuple[list[Shard], list[Skipped]]
     return shards, [Skipped(*each) for each in cutter.unreadable]
 
 
-def _beside(index: Path, how: How) -> ShardFolder:
-    """The folder of vectors that wait for an index; what is there of another encoder, or damaged, is removed."""
-    place = index.parent / f".{index.name}.embedding"
-    try:
-        return ShardFolder(place, how.job())
-    except (EncoderMismatch, Corrupt):
-        shutil.rmtree(place)
-        return ShardFolder(place, how.job())
+def is_waiting(index: Path) -> bool:
+    """Whether shards that a job has embedded wait for the index."""
+    return any(waiting_vectors.folder(index).glob("shard-*.done"))
+
+
+def _belongs(index: Path, reader: StoreReader) -> JsonObject:
+    """What else than the encoder a job for an index belongs to.
+
+    A file system may give a new database the inode of one that is gone; but its commits begin again.
+    """
+    identity = drivers.find(index).identity(index)
+    return {"version": __version__, "index": list(identity), "commits": reader.version()}
+
+
+def _beside(index: Path, job: JsonObject) -> ShardFolder:
+    """The folder of vectors that wait for an index, without those of another job."""
+    folder = ShardFolder(waiting_vectors.folder(index), job, renew=True)
+    if folder.removed:
+        waited = f"{count(folder.removed, 'shard')} waited for {index.name}"
+        LOG.warning(f"{waited}, embedded {folder.why}. These documents are embedded again.")
+    return folder

@@ -1,6 +1,6 @@
 """The folder into which a job writes: a Parquet file for each shard, and beside it the marker that it is complete.
 
-job.json                  the encoder, and how documents were split
+job.json                  the encoder, how documents were split, and the names of the shards in the order of the input
 shard-NAME.parquet        passages with their vectors: the columns of `encoding.schema`
 shard-NAME.done           counts, the size and the checksum of that file, and what was set aside or skipped
 .shard-NAME/              parts of a shard that is not complete; nobody reads them after a kill
@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from semsearch.documents.own_vectors import JOB
 from semsearch.documents.vector_files import arrow, parquet_writer
 from semsearch.errors import Corrupt, EncoderMismatch, SemsearchError, UsageError
 from semsearch.scale.encoding import schema
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     import pyarrow
 
 FORMAT = 1
-JOB = "job.json"
 BLOCK = 2**20  # bytes
 
 
@@ -75,9 +75,13 @@ class _Begun:
 
 
 class ShardFolder:
-    """The shards of a job at `path`, open for writing by one process at a time. Raises Locked, EncoderMismatch."""
+    """The shards of a job at `path`, open for writing by one process at a time. Raises Locked, EncoderMismatch.
 
-    def __init__(self, path: Path, job: Mapping[str, object]) -> None:
+    With `renew`, shards of another job are removed; `removed` is then their number and `why` the reason, as in
+    "by another encoder".
+    """
+
+    def __init__(self, path: Path, job: Mapping[str, object], *, renew: bool = False) -> None:
         if path.exists() and not path.is_dir():
             raise UsageError(f"{path} is a file.", "Name a folder for the shards.")
         path.mkdir(parents=True, exist_ok=True)
@@ -85,14 +89,18 @@ class ShardFolder:
         self.path = path
         self._dim = int(str(job["dim"]))
         self._begun: dict[str, _Begun] = {}
+        self.done: dict[str, Marker] = {}
+        self.removed, self.why = 0, ""
         self._lock = WriterLock(path)
         try:
+            if renew:
+                self._renew(job)
             self._compare(job)
         except BaseException:
             self._lock.release()
             raise
         self._forget_parts()
-        self.done = dict(self._complete())
+        self.done.update(self._complete())
 
     def __enter__(self) -> Self:
         return self
@@ -166,6 +174,18 @@ class ShardFolder:
             self.marker(name).unlink(missing_ok=True)
             raise Corrupt(f"{path} is not what was written.", "Run the same command again: its shard is embedded anew.")
         return path
+
+    def _renew(self, job: Mapping[str, object]) -> None:
+        """Remove the shards unless they are of this job, and its description last."""
+        described = self.path / JOB
+        try:
+            self.why = _difference(_job_in(described), job) if described.exists() else "by a job that is not known"
+        except (SemsearchError, TypeError, ValueError):
+            self.why = "by a job that cannot be read"
+        if self.why:
+            self.removed = sum(1 for _ in self.path.glob("shard-*.done"))
+            self.keep_only([])
+            described.unlink(missing_ok=True)
 
     def _compare(self, job: Mapping[str, object]) -> None:
         """Record what the folder is for.
@@ -245,6 +265,17 @@ def _job_in(file: Path) -> JsonObject:
             f"{file.parent} was written by a newer semsearch.", "Install a newer version of semsearch."
         )
     return found
+
+
+def _difference(before: JsonObject, job: Mapping[str, object]) -> str:
+    """In what a job for an index differs from the one before, "" for nothing: encoder, index, version of semsearch."""
+    if before["fingerprint"] != job["fingerprint"]:
+        return "by another encoder"
+    if before.get("version") != job.get("version"):
+        return f"by semsearch {before['version']}" if "version" in before else "by an earlier semsearch"
+    if before.get("index") != job.get("index") or before.get("commits", 0) > int(str(job.get("commits", 0))):
+        return "for another index of that name"  # or for a later state of it, before a backup was put back
+    return ""
 
 
 def _texts(found: object) -> list[str]:

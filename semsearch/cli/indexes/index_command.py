@@ -263,7 +263,8 @@ class IndexJob:
     ray: RayOptions = field(default_factory=RayOptions)
 
     def run(self, how: SyncOptions, *, watching: bool = False, report_nothing_new: bool = True) -> None:
-        """One synchronisation, reported. A new index without a document is removed, unless it is watched.
+        """One synchronisation, reported. A new index without a document is removed, unless it is watched, or what a
+        cluster has embedded waits for it.
 
         Exits with 5 under --strict where something was skipped, with 1 or 2 where files named by themselves gave
         nothing.
@@ -274,7 +275,7 @@ class IndexJob:
             try:
                 report = self._sync(index, how, ray)
             except BaseException:
-                if created and not len(index):
+                if created and not len(index) and not (ray and ray.is_waiting(index)):
                     index.close()
                     semsearch.Index.remove(index.path)
                 raise

@@ -88,6 +88,11 @@ class RayJob:
             synced = index.sync(paths, how, tell)
             return scale.jobs.with_written(synced, report) if report.written else synced
 
+    @staticmethod
+    def is_waiting(index: semsearch.Index) -> bool:
+        """Whether something that is embedded waits for the index: the next run takes it from there."""
+        return scale.jobs.is_waiting(index.path)
+
 
 def job(found: RayOptions, engine: Engine, model: str) -> RayJob:
     """The job of a command. `model`: the encoder, by name. Raises NotFound, UsageError."""
