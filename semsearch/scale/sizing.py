@@ -5,7 +5,8 @@ bytes of a vector of width d   fp32 4d, fp16 2d, int8 d, PQ with d/4 codes d/4 +
                                8M + 16 (M = 16)
 nodes                          replicas · N · bytes / (share of the memory that vectors may fill · memory), at least one
                                for each replica
-processor time of a query      N · nprobe / (nlist · scan rate) + (shards + 1) · time per call, with nlist = 4 √N lists
+processor time of a query      N · nprobe / (nlist · scan rate) + (shards + 1) · time per call, with nlist = 4 √N lists:
+                               that of an inverted file, also for HNSW
 embedding                      N / passages per second of a core
 
 Left out: replication of texts, networks, and what a provider gives away or adds. Recall at this nprobe is not known for
@@ -89,7 +90,11 @@ class Scale:
             f"{self.replicas} replicas. Vectors in memory: {self.form}.",
             f"A core compares {self.scan:,.0f} compressed vectors a second; a call of a shard takes "
             f"{self.call_ms:g} ms.",
-            f"{LISTS} √N lists, of which a query reads {self.nprobe}. Its recall is not known for this size.",
+            f"{LISTS} √N lists, of which a query reads {self.nprobe}. Its recall is not known for this size. The time "
+            "of a query is that of such an inverted file (IVF) for every form, hnsw-int8 included, whose graph is "
+            "searched in another time.",
+            f"After {', '.join(REFINED[:-1])} and {REFINED[-1]}, the best candidates are compared again with int8 "
+            "vectors, which are kept on disk; their reading is not in the time of a query.",
             f"Processors work {self.utilisation:.0%} of the paid time. Texts are stored once per "
             "replica, with an index of their words of half their size.",
         ]

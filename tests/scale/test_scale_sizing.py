@@ -59,6 +59,7 @@ def test_the_command_prints_every_assumption_and_the_same_figures_as_json(cli: C
     found, shown = cli.ok(*given, "--json").json, cli.ok(*given).out
     assert (found["passages"], found["replicas"], found["forms"]["fp32"]["nodes"]) == (10**9, 3, 26)
     assert "25.0 passages a second" in shown and all(line in shown for line in found["assumptions"])
+    assert "(IVF) for every form, hnsw-int8 included" in shown and "int8 vectors, which are kept on disk" in shown
 
 
 def test_the_rate_is_measured_where_none_is_given(cli: CommandLine) -> None:
