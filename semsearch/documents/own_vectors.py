@@ -177,7 +177,11 @@ def _folder(folder: Path) -> _Folder:
     files = tuple(map(_parquet, paths))
     filled = [file for file in files if file.n]
     if not files:
-        raise UsageError(f"{folder} has no Parquet file.", "Name a file, or the folder of `index --to-shards`.")
+        raise UsageError(
+            f"{folder} has no Parquet file.",
+            "Name a file, or a folder of shards.",
+            "Name a file, or the folder of `index --to-shards`.",
+        )
     if other := next((file for file in filled if file.dim != filled[0].dim), None):
         raise UsageError(
             f"{filled[0].file.name} has vectors of width {filled[0].dim}, and {other.file.name} of {other.dim}.",

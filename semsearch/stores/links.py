@@ -140,4 +140,6 @@ def _read(file: Path) -> dict[str, object]:
 
 
 def _missing(location: Path) -> NotFound:
-    return NotFound(f"there is no index at {location}.", "Index.names() lists those that exist.")
+    return NotFound(
+        f"there is no index at {location}.", "Index.names() lists those that exist.", "List them: semsearch list"
+    )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from semsearch.cli.output import console as show
 from semsearch.cli.output import hit_formats as hits
+from semsearch.search.snippets import Snippet
 from semsearch.types import Hit, Query, Results
 
 EVIL = "\x1b[31mred\x1b[0m \x9b31m \u202eevil\u202c \x07 tab\there\nnext"
@@ -31,7 +31,7 @@ def answer(*found: Hit, name: str = "1", **asked: Any) -> hits.Answer:
     query = Query(**{"text": "limescale", **asked})
     results = Results(query, found, {"encode": 4.1, "search": 0.9}, ("a warning",), {"mode": query.mode})
     head = {"index": "notes", "encoder": {"name": "default", "fingerprint": "f00"}}
-    return hits.Answer(name, results, head, lambda r: [SimpleNamespace(start=0, end=7, words=((0, 7),)) for _ in r])
+    return hits.Answer(name, results, head, lambda r: [Snippet(0, 7, ((0, 7),)) for _ in r])
 
 
 def written(capsys: pytest.CaptureFixture[str], shape: hits.Format, *answers: hits.Answer, **how: bool) -> str:
@@ -144,7 +144,7 @@ def test_a_snippet_is_short_and_holds_the_matching_sentence(capsys: pytest.Captu
     text = "Before. " * 200 + "Vinegar removes scale. " + "After. " * 200
     at = text.index("Vinegar")
     found = answer(hit(text=text))
-    found = hits.Answer("1", found.results, {}, lambda _: [SimpleNamespace(start=at, end=at + 22, words=())])
+    found = hits.Answer("1", found.results, {}, lambda _: [Snippet(at, at + 22, ())])
     lines = written(capsys, "table", found).splitlines()[2:]
     assert len(lines) <= 5
     assert "Vinegar removes scale." in " ".join(line.strip() for line in lines)

@@ -280,7 +280,8 @@ def test_stdout_has_the_result_and_stderr_the_rest(cli: CommandLine, bert: Path,
     quiet = cli.ok(*how, "-o", "two", "-q")
     assert quiet.err == "" and quiet.lines
     usual = cli.ok(*how, "-o", "three")
-    assert "step" not in usual.err and "data:" in usual.err
+    assert "preparing: the first step" in usual.err and "data:" in usual.err
+    assert " of 2, loss " not in usual.err
 
 
 def test_long_texts_of_which_little_is_read_are_pointed_out(cli: CommandLine, bert: Path) -> None:

@@ -51,7 +51,11 @@ def link(folder: Path, address: str) -> bool:
 
 def unlink(folder: Path) -> list[str]:
     """Raises UsageError: a local store is no link."""
-    raise UsageError(f"{folder.name} is stored here, not on a server.", "Leave out --unlink to remove the index.")
+    raise UsageError(
+        f"{folder.name} is stored here, not on a server.",
+        "Index.remove removes it.",
+        "Leave out --unlink to remove the index.",
+    )
 
 
 def remove(folder: Path) -> list[str]:

@@ -50,7 +50,11 @@ class Catalogue:
         place = f"index {name} on the Milvus server at {self._server.address.uri}"
         if found is None:
             what = "was removed and created anew" if any(one.name == name for one in every) else "is gone"
-            raise NotFound(f"{place} {what}.", "Remove the link: semsearch rm --unlink. Then link or create it again.")
+            raise NotFound(
+                f"{place} {what}.",
+                "Remove the link by Index.unlink; then link or create it again.",
+                f"Remove the link: semsearch rm {name} --unlink. Then link or create it again.",
+            )
         if found.schema > schema.VERSION:
             reason = f"{place} was made by a newer semsearch (schema {found.schema}; this one reads {schema.VERSION})."
             raise SemsearchError(reason, UPGRADE)

@@ -144,7 +144,9 @@ def salvage(location: Path) -> SalvageReader:
 def sql(location: Path, *_: object) -> SqlRows:
     """Raises UsageError: Milvus knows no SQL."""
     links.read(location)
-    raise UsageError(f"{location.name} is stored in Milvus, which knows no SQL.", "Use filters: --where.")
+    raise UsageError(
+        f"{location.name} is stored in Milvus, which knows no SQL.", "Search with a filter.", "Use filters: --where."
+    )
 
 
 def check_installation() -> str:

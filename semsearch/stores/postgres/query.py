@@ -55,6 +55,7 @@ def sql(
         if re.search(rf"\b{re.escape(name)}\s*\(", statement, re.IGNORECASE):
             raise UsageError(
                 f"{name} is a function of the local store; a statement on a server cannot call it.",
+                "Search first, and join the ids of its hits.",
                 "Search with `query --json`, and join its ids with `id IN (…)`.",
             )
     if isinstance(values, Mapping) and values:

@@ -93,5 +93,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 < seconds < float("inf"):
-        raise UsageError(f"patience is a number of seconds, not {text!r}.", "For example: ?patience=300")
+        raise UsageError(f"patience is a number of seconds, not {text!r}.", "Give a number above 0, such as 300.")
     return seconds

@@ -53,7 +53,7 @@ class Server:
         except psycopg.Error:  # its message may have a password in it
             raise UsageError(
                 "the address of the store is no connection string of PostgreSQL.",
-                "Write --store postgres:postgresql://USER@HOST:PORT/DATABASE",
+                "Write postgres:postgresql://USER@HOST:PORT/DATABASE",
             ) from None
         if secret := sorted(_SECRETS & given.keys()):
             raise UsageError(f"the address of the store has a secret in it ({secret[0]}).", PASSWORD)
