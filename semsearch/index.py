@@ -26,6 +26,7 @@ import numpy as np
 from semsearch import documents as document_files
 from semsearch import settings
 from semsearch.chunking.splitter import Splitter
+from semsearch.documents import waiting_vectors
 from semsearch.encoders.base import as_encoder
 from semsearch.encoders.lazy import LazyEncoder, load
 from semsearch.encoders.no_encoder import NoEncoder
@@ -33,7 +34,7 @@ from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import Corrupt, NotFound, UnknownName, UsageError
 from semsearch.evaluation.judgements import Judgements
 from semsearch.evaluation.naming.distinctive_words import group_names
-from semsearch.indexing import file_status, waiting_vectors
+from semsearch.indexing import file_status
 from semsearch.indexing.dry_run import DryRunWriter
 from semsearch.search import arrow_batches, audit, sampling, sql_functions, vector_export
 from semsearch.search.current_space import CurrentSpace

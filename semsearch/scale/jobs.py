@@ -15,10 +15,11 @@ from pathlib import Path
 
 from semsearch import __version__
 from semsearch.chunking.splitter import Splitter
+from semsearch.documents import waiting_vectors
 from semsearch.encoders.base import BaseEncoder
 from semsearch.encoders.lazy import LazyEncoder
 from semsearch.errors import UsageError
-from semsearch.indexing import sources, waiting_vectors
+from semsearch.indexing import sources
 from semsearch.indexing.sources import SyncOptions
 from semsearch.scale import desk, inputs, job, worker_writes
 from semsearch.scale.actors import How

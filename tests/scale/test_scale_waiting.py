@@ -13,9 +13,9 @@ from helpers.commandline import CommandLine
 
 from semsearch import Encoder, Index, SyncOptions
 from semsearch.chunking.splitter import Splitter
+from semsearch.documents import waiting_vectors
 from semsearch.encoders.lazy import LazyEncoder
 from semsearch.errors import Locked
-from semsearch.indexing import waiting_vectors
 from semsearch.scale import jobs, parts
 from semsearch.scale.actors import How
 from semsearch.scale.cluster import Engine
