@@ -62,7 +62,7 @@ class Committer:
         touched = [str(key) for key in self._tables.documents.changes]
         record["last"] = max(record["last"], last)  # also after a kill, no document has a higher number
         if touched:
-            record |= {"version": record["version"] + 1, "pending": touched, "at": self._tables.server.clock()}
+            record |= {"pending": touched, "at": self._tables.server.clock()}
             self._put(record)
         began = time.time()
         self._write()
