@@ -29,7 +29,7 @@ from machine import describe
 from semsearch import Encoder, Index, SyncOptions
 from semsearch.scale.cluster import Engine
 from semsearch.scale.found_vectors import FoundVectors
-from semsearch.scale.job import JobReport
+from semsearch.scale.job_report import JobReport
 from semsearch.scale.jobs import embedded_ahead
 from semsearch.types import JsonObject
 

@@ -21,7 +21,7 @@ from semsearch.errors import SemsearchError
 from semsearch.scale import desk, parts, worker_writes
 from semsearch.scale.cluster import NAMESPACE, imported
 from semsearch.scale.encoding import Embedding
-from semsearch.scale.shards import Piece, Shard
+from semsearch.scale.shards.cutting import Piece, Shard
 from semsearch.scale.worker_writes import Target
 from semsearch.types import JsonMapping, JsonObject
 

@@ -7,17 +7,23 @@ object store can be lost with a node when an actor is started again. It reads th
 from __future__ import annotations
 
 import hashlib
+import os
+import secrets
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from semsearch.encoders.base import BaseEncoder
 from semsearch.errors import Corrupt, Locked, UsageError
 from semsearch.models import bundle as bundles
 from semsearch.models.model_ref import Reference
+from semsearch.scale.cluster import NAMESPACE
 from semsearch.utils import user_cache
 from semsearch.utils.writer_lock import WriterLock
 
@@ -78,6 +84,24 @@ class Desk:
     def problems(self) -> Sequence[str]:
         """What the actors said."""
         return self._problems
+
+
+@contextmanager
+def opened(ray: Any, files: dict[str, str], *, as_content: bool) -> Iterator[tuple[str, Any]]:
+    """The actor of the driver's machine from which the others fetch the encoder, and its name.
+
+    as_content: the driver is on no machine of the cluster, so the files are sent along.
+    """
+    strategies: Any = import_module("ray.util.scheduling_strategies")
+    name = f"desk-{os.getpid()}-{secrets.token_hex(6)}"
+    here = strategies.NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    actor = ray.remote(Desk).options(name=name, num_cpus=0, scheduling_strategy=here, namespace=NAMESPACE)
+    handle = actor.remote({name: Path(path).read_bytes() for name, path in files.items()} if as_content else files)
+    try:
+        yield name, handle
+    finally:
+        with suppress(Exception):  # the cluster may be gone
+            ray.kill(handle)
 
 
 def encoder_files(encoder: BaseEncoder) -> dict[str, str]:

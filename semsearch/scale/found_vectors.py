@@ -14,7 +14,7 @@ from semsearch.documents.vector_files import arrow
 from semsearch.encoders.base import BaseEncoder, WrappedEncoder
 from semsearch.errors import EncodingFailed
 from semsearch.scale.encoding import VECTOR_COLUMN, text_key
-from semsearch.scale.shard_folder import ShardFolder
+from semsearch.scale.stored.shard_folder import ShardFolder
 from semsearch.types import TruncationStats
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from semsearch.documents.walk import FoundFile, Rules, is_wanted, refusal
 from semsearch.errors import Unreadable
 from semsearch.indexing import reading, sources
 from semsearch.indexing.sources import SyncOptions
-from semsearch.scale import objects, parts
-from semsearch.scale.shards import File, Piece
+from semsearch.scale import parts
+from semsearch.scale.shards import objects
+from semsearch.scale.shards.cutting import File, Piece
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import UNFINISHED, Source, text_hash
 from semsearch.types import Document, Skipped

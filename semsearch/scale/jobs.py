@@ -26,9 +26,10 @@ from semsearch.scale.actors import How
 from semsearch.scale.cluster import Engine
 from semsearch.scale.found_vectors import FoundVectors
 from semsearch.scale.inputs import Input
-from semsearch.scale.job import JobReport
-from semsearch.scale.shard_folder import ShardFolder
-from semsearch.scale.shards import SIZE, Cutter, Shard
+from semsearch.scale.job_report import JobReport
+from semsearch.scale.shards.cutting import SIZE as SIZE
+from semsearch.scale.shards.cutting import Cutter, Shard
+from semsearch.scale.stored.shard_folder import ShardFolder
 from semsearch.stores import drivers
 from semsearch.stores.protocol import StoreReader
 from semsearch.types import JsonObject, Progress, Skipped, SyncReport

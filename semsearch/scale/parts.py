@@ -19,8 +19,8 @@ from semsearch.documents.isolation.messages import MOST_VALUES, TooLarge, item_o
 from semsearch.documents.vector_files import arrow
 from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing.reading import named, reason
-from semsearch.scale import objects
-from semsearch.scale.shards import Piece
+from semsearch.scale.shards import objects
+from semsearch.scale.shards.cutting import Piece
 from semsearch.stores.records import check_document, meta_hash, text_hash
 from semsearch.types import Document, JsonObject, Skipped
 

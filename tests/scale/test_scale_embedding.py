@@ -21,14 +21,14 @@ from semsearch.encoders.base import BaseEncoder
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.encoders.lazy import LazyEncoder
 from semsearch.errors import Corrupt, EncoderMismatch, EncodingFailed, Locked, SemsearchError, UsageError
-from semsearch.scale import cluster, job, parts
+from semsearch.scale import cluster, parts, pipeline
 from semsearch.scale.cluster import Engine, most_workers, workers
 from semsearch.scale.encoding import Embedding
 from semsearch.scale.found_vectors import FoundVectors
 from semsearch.scale.jobs import embedded_ahead, to_shards
-from semsearch.scale.objects import UNREACHED
 from semsearch.scale.parts import Done, Part
-from semsearch.scale.shard_folder import ShardFolder
+from semsearch.scale.shards.objects import UNREACHED
+from semsearch.scale.stored.shard_folder import ShardFolder
 from semsearch.types import Document, Role, Skipped, TruncationStats
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ def test_the_watch_goes_on_while_actors_do_and_ends_with_them() -> None:
     ray = SimpleNamespace(get=lambda asked, timeout: asked)
     desk = SimpleNamespace(beats=SimpleNamespace(remote=lambda: next(beats)), problems=SimpleNamespace(remote=list))
     with pytest.raises(SemsearchError, match="stands still"):
-        list(job._answers(ray, Dataset(), desk, 0.01))
+        list(pipeline.answers(ray, Dataset(), desk, 0.01))
     Dataset.released.set()
     assert next(beats, None) is None  # all four were asked for
 

@@ -12,9 +12,10 @@ from helpers.filemaking import parquet
 from semsearch import SyncOptions
 from semsearch.documents.walk import Rules
 from semsearch.errors import NotFound, UsageError
-from semsearch.scale import inputs, objects
+from semsearch.scale import inputs
 from semsearch.scale.parts import documents
-from semsearch.scale.shards import Cutter, Piece
+from semsearch.scale.shards import objects
+from semsearch.scale.shards.cutting import Cutter, Piece
 from semsearch.types import Document, Skipped
 
 

@@ -14,7 +14,7 @@ from semsearch.documents.loaders import Fields
 from semsearch.indexing.reading import named
 from semsearch.scale import parts
 from semsearch.scale.parts import documents
-from semsearch.scale.shards import Cutter, File, Piece, Shard
+from semsearch.scale.shards.cutting import Cutter, File, Piece, Shard
 from semsearch.stores.records import text_hash
 from semsearch.types import Document, Mark, Skipped
 

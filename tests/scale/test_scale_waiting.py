@@ -22,10 +22,10 @@ from semsearch.scale.cluster import Engine
 from semsearch.scale.desk import Desk
 from semsearch.scale.encoding import Embedding
 from semsearch.scale.found_vectors import FoundVectors
-from semsearch.scale.job import JobReport
+from semsearch.scale.job_report import JobReport
 from semsearch.scale.jobs import embedded_ahead
-from semsearch.scale.shard_folder import ShardFolder
-from semsearch.scale.shards import Shard
+from semsearch.scale.shards.cutting import Shard
+from semsearch.scale.stored.shard_folder import ShardFolder
 from semsearch.types import SyncReport
 
 

@@ -97,7 +97,7 @@ class RayJob:
 def job(found: RayOptions, engine: Engine, model: str) -> RayJob:
     """The job of a command. `model`: the encoder, by name. Raises NotFound, UsageError."""
     encoder = scale.found_vectors.FoundVectors(semsearch.Encoder.load(model))
-    return RayJob(engine, encoder, found.shard_size or scale.shards.SIZE)
+    return RayJob(engine, encoder, found.shard_size or scale.jobs.SIZE)
 
 
 def write_shards(
@@ -113,7 +113,7 @@ def write_shards(
     if target is None or not paths:
         raise UsageError("--to-shards needs the files to embed.", "Name a folder or files.")
     encoder = semsearch.Encoder.load(model)
-    size = found.shard_size or scale.shards.SIZE
+    size = found.shard_size or scale.jobs.SIZE
     with sync_progress(options, target.name) as tell:
         report, done = scale.jobs.to_shards(target, encoder, paths, how, engine, size=size, tell=tell)
     if not options.quiet:

@@ -15,63 +15,25 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from semsearch.documents.own_vectors import JOB
 from semsearch.documents.vector_files import arrow, parquet_writer
-from semsearch.errors import Corrupt, EncoderMismatch, SemsearchError, UsageError
+from semsearch.errors import Corrupt, UsageError
 from semsearch.scale.encoding import schema
-from semsearch.scale.objects import UNREACHED
-from semsearch.scale.parts import Done, Failed
-from semsearch.types import JsonObject, Skipped
+from semsearch.scale.parts import Done
+from semsearch.scale.shards.objects import UNREACHED
+from semsearch.scale.stored import job_file
+from semsearch.scale.stored.markers import Begun, Marker
 from semsearch.utils.atomic_write import write_text
-from semsearch.utils.writer_lock import LOCK, PID, WriterLock
+from semsearch.utils.writer_lock import WriterLock
 
 if TYPE_CHECKING:
     import pyarrow
 
-FORMAT = 1
 BLOCK = 2**20  # bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Marker:
-    """What is said about a complete shard. `bytes` is 0 for one that has no file: workers have written it elsewhere."""
-
-    documents: int
-    passages: int
-    bytes: int
-    sha256: str
-    failed: tuple[Failed, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
-    cut_passages: int = 0
-    cut_tokens: int = 0
-
-    @classmethod
-    def from_json(cls, recorded: JsonObject) -> Marker:
-        """The inverse of `asdict`, after a way through JSON."""
-        failed = tuple(Failed(one["document"], one["reason"], tuple(one["keys"])) for one in recorded["failed"])
-        return cls(**{**recorded, "failed": failed, "skipped": tuple(Skipped(**one) for one in recorded["skipped"])})
-
-
-@dataclass
-class _Begun:
-    """A shard of which some parts are there."""
-
-    last: int | None = None
-    documents: int = 0
-    passages: int = 0
-    cut_passages: int = 0
-    cut_tokens: int = 0
-    numbers: set[int] = field(default_factory=set)
-    failed: list[Failed] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-
-    @property
-    def complete(self) -> bool:
-        return self.last is not None and len(self.numbers) == self.last + 1
 
 
 class ShardFolder:
@@ -85,17 +47,17 @@ class ShardFolder:
         if path.exists() and not path.is_dir():
             raise UsageError(f"{path} is a file.", "Name a folder for the shards.")
         path.mkdir(parents=True, exist_ok=True)
-        _require_own(path)
+        job_file.require_own(path)
         self.path = path
         self._dim = int(str(job["dim"]))
-        self._begun: dict[str, _Begun] = {}
+        self._begun: dict[str, Begun] = {}
         self.done: dict[str, Marker] = {}
         self.removed, self.why = 0, ""
         self._lock = WriterLock(path)
         try:
             if renew:
                 self._renew(job)
-            self._compare(job)
+            job_file.record(path, job)
         except BaseException:
             self._lock.release()
             raise
@@ -122,20 +84,13 @@ class ShardFolder:
         """Store the answer to a part, on disk for good once its shard is complete; whether it is. Twice is harmless."""
         if done.shard in self.done:
             return True
-        begun = self._begun.setdefault(done.shard, _Begun())
+        begun = self._begun.setdefault(done.shard, Begun())
         if done.number not in begun.numbers:
             place = self.path / f".shard-{done.shard}"
             place.mkdir(exist_ok=True)
             if done.rows:
                 (place / f"{done.number:08}").write_bytes(done.rows)
-            begun.numbers.add(done.number)
-            begun.last = done.number if done.last else begun.last
-            begun.documents += done.documents
-            begun.passages += done.passages
-            begun.cut_passages += done.cut_passages
-            begun.cut_tokens += done.cut_tokens
-            begun.failed += done.failed
-            begun.skipped += done.skipped
+            begun.add(done)
         if begun.complete:
             self._finish(done.shard, begun)
         return begun.complete
@@ -177,38 +132,11 @@ class ShardFolder:
 
     def _renew(self, job: Mapping[str, object]) -> None:
         """Remove the shards unless they are of this job, and its description last."""
-        described = self.path / JOB
-        try:
-            self.why = _difference(_job_in(described), job) if described.exists() else "by a job that is not known"
-        except (SemsearchError, TypeError, ValueError):
-            self.why = "by a job that cannot be read"
+        self.why = job_file.difference(self.path, job)
         if self.why:
             self.removed = sum(1 for _ in self.path.glob("shard-*.done"))
             self.keep_only([])
-            described.unlink(missing_ok=True)
-
-    def _compare(self, job: Mapping[str, object]) -> None:
-        """Record what the folder is for.
-
-        Raises EncoderMismatch where it has vectors of another encoder, UsageError where it has those of files that this
-        job does not have, SemsearchError where a newer version wrote it, Corrupt.
-        """
-        described = self.path / JOB
-        if described.exists():
-            before = _job_in(described)
-            if before["fingerprint"] != job["fingerprint"]:
-                raise EncoderMismatch(
-                    str(self.path),
-                    built_with=f"{before['encoder']}@{before['fingerprint'][:8]}",
-                    got=f"{job['encoder']}@{str(job['fingerprint'])[:8]}",
-                    fix=f"Use the encoder {before['encoder']}, or another folder",
-                )
-            if others := set(before.get("inputs", ())) - set(_texts(job.get("inputs"))):
-                raise UsageError(
-                    f"{self.path} has the shards of {min(others)}, which would be removed.",
-                    "Name it as well, or another folder for the shards.",
-                )
-        write_text(described, json.dumps({"format": FORMAT, **job}, indent=1) + "\n")
+            (self.path / JOB).unlink(missing_ok=True)
 
     def _complete(self) -> Iterator[tuple[str, Marker]]:
         """The shards whose file is there in full, unless there were objects that could not be fetched."""
@@ -220,7 +148,7 @@ class ShardFolder:
                 if is_whole and not any(one.reason.startswith(UNREACHED) for one in marker.skipped):
                     yield name, marker
 
-    def _finish(self, name: str, begun: _Begun) -> None:
+    def _finish(self, name: str, begun: Begun) -> None:
         """Put the parts of a shard together, in their order, and mark it as complete."""
         place, file = self.path / f".shard-{name}", self.file(name)
         written = sorted(place.iterdir())
@@ -229,61 +157,11 @@ class ShardFolder:
                 for each in written:
                     writer.write_table(_table(each))
         size, sha256 = (file.stat().st_size, _sha256(file)) if written else (0, "")
-        found = Marker(
-            begun.documents,
-            begun.passages,
-            size,
-            sha256,
-            tuple(begun.failed),
-            tuple(begun.skipped),
-            begun.cut_passages,
-            begun.cut_tokens,
-        )
+        found = begun.marker(size, sha256)
         write_text(self.marker(name), json.dumps(asdict(found), ensure_ascii=False) + "\n")
         self.done[name] = found
         del self._begun[name]
         shutil.rmtree(place)
-
-
-def _require_own(path: Path) -> None:
-    """Raises UsageError for a folder with files that are not of a job; nothing is written into it."""
-    foreign = [found.name for found in path.iterdir() if not _is_own(found.name)]
-    if foreign and not (path / JOB).exists():
-        raise UsageError(f"{path} has other files: {foreign[0]}.", "Name a new or an empty folder.")
-
-
-def _job_in(file: Path) -> JsonObject:
-    """What a folder is for. Raises SemsearchError, Corrupt."""
-    try:
-        found: JsonObject = json.loads(file.read_text(encoding="utf-8"))
-        newer = int(found["format"]) > FORMAT
-        _ = str(found["encoder"]), found["fingerprint"][:8]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Corrupt(f"{file} is damaged.", "Remove its folder, and run the same command again.") from error
-    if newer:
-        raise SemsearchError(
-            f"{file.parent} was written by a newer semsearch.", "Install a newer version of semsearch."
-        )
-    return found
-
-
-def _difference(before: JsonObject, job: Mapping[str, object]) -> str:
-    """In what a job for an index differs from the one before, "" for nothing: encoder, index, version of semsearch."""
-    if before["fingerprint"] != job["fingerprint"]:
-        return "by another encoder"
-    if before.get("version") != job.get("version"):
-        return f"by semsearch {before['version']}" if "version" in before else "by an earlier semsearch"
-    if before.get("index") != job.get("index") or before.get("commits", 0) > int(str(job.get("commits", 0))):
-        return "for another index of that name"  # or for a later state of it, before a backup was put back
-    return ""
-
-
-def _texts(found: object) -> list[str]:
-    return [str(one) for one in found] if isinstance(found, list) else []
-
-
-def _is_own(name: str) -> bool:
-    return name in (JOB, f".{JOB}.new", LOCK, PID) or name.removeprefix(".").startswith("shard-")
 
 
 def _table(file: Path) -> pyarrow.Table:

@@ -1,0 +1,1 @@
+"""The folder into which a job writes, and what its files say."""
