@@ -16,13 +16,15 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 ENVIRONMENT = Path(os.environ.get("SEMSEARCH_MILVUS_SERVER", CHECKOUT / "build" / "milvus-2.3.5"))
 PACKAGES = ("milvus==2.3.5", "pymilvus==2.3.7", "setuptools<80", "marshmallow<4", "numpy")
+LOOPBACK = "127.0.0.1"
+CABLES = "faults"  # how cables to other networks of this kind begin: see server_faults
 PORT = 19530
 HEALTH = 9091
 PATIENCE = 240.0  # seconds until a server answers: 14 at first, 57 after a kill
@@ -52,27 +54,33 @@ sys.stdin.read()
 
 
 class Server:
-    """A server with its data in `folder`."""
+    """A server with its data in `folder`. `inside`: what stands before its command; `host`: where it is reached."""
 
-    def __init__(self, folder: Path, port: int = PORT) -> None:
-        self.folder, self.port = folder, port
+    def __init__(self, folder: Path, port: int = PORT, *, host: str = LOOPBACK, inside: Sequence[str] = ()) -> None:
+        self.folder, self.port, self.host = folder, port, host
+        self._inside = tuple(inside)
         self._parent: subprocess.Popen[str] | None = None
         self.pid = 0
 
     @property
     def address(self) -> str:
         """What stands after `--store milvus:`."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
+
+    @property
+    def store(self) -> str:
+        """What stands after `--store`."""
+        return f"milvus:{self.address}"
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
         require_namespace()
-        command = [str(python()), "-c", _STARTED, str(self.folder), str(self.port)]
+        command = [*self._inside, str(python()), "-c", _STARTED, str(self.folder), str(self.port)]
         self._parent = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._parent.stdout is not None
         self.pid = int(self._parent.stdout.readline() or 0)
         end = time.monotonic() + PATIENCE
-        while not (is_healthy() and self.listens()):
+        while not (self.is_healthy() and self.listens()):
             if self._parent.poll() is not None or time.monotonic() > end:
                 self.kill()
                 raise RuntimeError(f"Milvus did not start in {self.folder}; see its logs there.")
@@ -81,10 +89,22 @@ class Server:
     def listens(self) -> bool:
         """Whether it takes connections: it says that it is healthy before."""
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1):
-                return is_running(self.pid)
+            with socket.create_connection((self.host, self.port), timeout=1):
+                return self.runs()
         except OSError:
             return False
+
+    def is_healthy(self) -> bool:
+        """Whether it says that all its parts answer."""
+        try:
+            with urllib.request.urlopen(f"http://{self.host}:{HEALTH}/healthz", timeout=2) as answer:
+                return bool(answer.read() == b"OK")
+        except OSError:
+            return False
+
+    def runs(self) -> bool:
+        """Whether its process is there."""
+        return bool(self.pid) and is_running(self.pid)
 
     def kill(self) -> None:
         """End it at once, with SIGKILL, and the process that started it."""
@@ -96,18 +116,9 @@ class Server:
                     continue
         if self._parent is not None:
             self._parent.wait()
-        while self.pid and is_running(self.pid):
+        while self.runs():
             time.sleep(0.05)
         self._parent, self.pid = None, 0
-
-
-def is_healthy() -> bool:
-    """Whether a server in this network answers."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{HEALTH}/healthz", timeout=2) as answer:
-            return bool(answer.read() == b"OK")
-    except OSError:
-        return False
 
 
 def is_running(process: int) -> bool:
@@ -127,17 +138,18 @@ def python() -> Path:
 
 
 def require_namespace() -> None:
-    """Raise RuntimeError where this network has more than the loopback."""
+    """Raise RuntimeError where this network has more than the loopback, or a cable to another such one."""
     lines = Path("/proc/self/net/dev").read_text(encoding="ascii").splitlines()[2:]
-    others = [name for line in lines if (name := line.split(":")[0].strip()) != "lo"]
+    names = [line.split(":")[0].strip() for line in lines]
+    others = [name for name in names if name != "lo" and not name.startswith(CABLES)]
     if others:
         raise RuntimeError(f"this network has more than the loopback ({', '.join(others)}): use unshare --net.")
 
 
 @contextmanager
-def running(folder: Path, port: int = PORT) -> Iterator[Server]:
+def running(folder: Path, port: int = PORT, *, host: str = LOOPBACK, inside: Sequence[str] = ()) -> Iterator[Server]:
     """A server that is ended with the block."""
-    server = Server(folder, port)
+    server = Server(folder, port, host=host, inside=inside)
     try:
         server.start()
         yield server

@@ -1,13 +1,14 @@
-"""Kill a store's server with SIGKILL in the middle of indexing, start it again, run again: is everything there once?
+"""Break a store's server in the middle of indexing, mend it, run again: is everything there once?
 
-    unshare --net sh -c 'ip link set lo up; python scripts/scale_faults.py milvus [--trials 10] [--documents 600]'
+    unshare --net --mount sh -c 'ip link set lo up; python scripts/scale_faults.py milvus [--fault kill] [--trials 10]'
 
-A clean run is made first. In each trial `semsearch index` runs as a process of its own; at a random moment the server
-is killed and started again, while the process waits; in every second trial the process is killed with it. Then the same
-command runs until it succeeds. Printed for each trial, and summed up: documents that the store had acknowledged by the
-report of a run or by a query before the kill and that are missing afterwards (lost), documents and passages that are
-there twice or left over, vectors that differ from the clean run's (cosine below 0.9999), problems that `verify` tells,
-and how many texts the last run encoded.
+A clean run is made first. In each trial `semsearch index` runs as a process of its own; at a random moment the fault
+happens (`server_faults` says which there are), while the process waits; in every second kill of the server the process
+is killed with it. Then the same command runs until it succeeds. Printed for each trial, and summed up: documents that
+the store had acknowledged by the report of a run or by a query before the fault and that are missing afterwards (lost),
+documents and passages that are missing, there twice or left over, vectors that differ from the clean run's (cosine
+below 0.9999), problems that `verify` tells, how many texts the last run encoded, and how many of them were there
+before it.
 """
 
 from __future__ import annotations
@@ -21,39 +22,104 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import milvus_standalone
 import numpy as np
+import server_faults
+from server_faults import Place, Server
 
 from semsearch import Index
 from semsearch.stores import drivers
 
 NEAR = 0.9999
 TRIES = 6
+TOLD = ("trial", "after_s")  # of a trial, and not summed up
+WRONG = ("lost", "missing", "left_over", "vectors_differ", "problems", "encoded_again")
+
+Vectors = dict[str, np.ndarray]  # of every passage, by document and place
+
+
+def milvus(place: Place) -> AbstractContextManager[Server]:
+    return milvus_standalone.running(place.folder, host=place.host, inside=place.inside)
+
+
+SERVERS: dict[str, Callable[[Place], AbstractContextManager[Server]]] = {"milvus": milvus}
 
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("store", choices=["milvus"])
+    options.add_argument("store", choices=sorted(SERVERS))
+    options.add_argument("--fault", choices=server_faults.FAULTS, default="kill")
     options.add_argument("--trials", type=int, default=10)
     options.add_argument("--documents", type=int, default=600)
+    options.add_argument("--seconds", type=float, default=30, help="of a cut, or of a full disk")
+    options.add_argument("--megabytes", type=int, default=1_000, help="of the disk that is filled")
     options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--json", type=Path, help="write the figures to this file")
     chosen = options.parse_args()
+    with (
+        tempfile.TemporaryDirectory(prefix="faults-") as scratch,
+        server_faults.place(chosen.fault, Path(scratch), chosen.megabytes) as place,
+        SERVERS[chosen.store](place) as server,
+    ):
+        found = tried(chosen, Path(scratch), place, server)
+    total = {key: sum(row[key] for row in found) for key in found[0] if key not in TOLD}
+    summary = {"store": chosen.store, "fault": chosen.fault, "trials": len(found), **total}
+    print(json.dumps(summary))
+    if chosen.json:
+        chosen.json.write_text(json.dumps({**summary, "each": found}, indent=1) + "\n", encoding="utf-8")
+    return 1 if any(total[key] for key in WRONG) else 0
+
+
+def tried(chosen: argparse.Namespace, scratch: Path, place: Place, server: Server) -> list[dict[str, Any]]:
+    """The rows of all trials."""
     rng = random.Random(chosen.seed)
-    with tempfile.TemporaryDirectory() as scratch, milvus_standalone.running(Path(scratch) / "server") as server:
-        home, folder = Path(scratch) / "home", Path(scratch) / "documents"
-        write_documents(folder, chosen.documents, rng)
-        clean, seconds = clean_run(home, folder, server)
-        print(json.dumps({"clean": len(clean), "seconds": round(seconds, 1)}), flush=True)
-        found = []
-        for trial in range(chosen.trials):
-            found.append(one(trial, home, folder, server, clean, rng.uniform(0.1, 0.9) * seconds))
-            print(json.dumps(found[-1]), flush=True)
-        total = {key: sum(row[key] for row in found) for key in found[0] if key not in ("trial", "killed_after_s")}
-        print(json.dumps({"trials": len(found), **total}))
-    return 1 if any(total[key] for key in ("lost", "missing", "left_over", "vectors_differ", "problems")) else 0
+    home, folder = scratch / "home", scratch / "documents"
+    write_documents(folder, chosen.documents, rng)
+    clean, seconds = clean_run(home, folder, server)
+    print(json.dumps({"clean": len(clean), "seconds": round(seconds, 1)}), flush=True)
+    found = []
+    for trial in range(chosen.trials):
+        after = rng.uniform(0.1, 0.9) * seconds
+        process = started(home, folder, f"trial{trial}", server)
+        time.sleep(after)
+        acknowledged = seen(home / f"trial{trial}")
+        if chosen.fault == "kill" and trial % 2 == 1:
+            process.send_signal(signal.SIGKILL)
+        place.cause(server, chosen.seconds, trial)
+        process.communicate()  # not wait(): a full pipe would hold it up
+        row = {"trial": trial, "after_s": round(after, 2), "run_ended_in_error": int(process.returncode != 0)}
+        found.append({**row, **completed(home, folder, f"trial{trial}", server, clean, acknowledged)})
+        print(json.dumps(found[-1]), flush=True)
+    return found
+
+
+def completed(
+    home: Path, folder: Path, name: str, server: Server, clean: Vectors, acknowledged: set[str]
+) -> dict[str, int]:
+    """What is there once the same command has run again, compared with a clean run, and what that run encoded."""
+    report, whole = finished(home, folder, name, server)
+    there = contents(home / name)
+    with Index.open(home / name) as index:
+        problems = index.verify()
+        counts = index.info()
+    needed = sum(1 for key in clean if key.partition("\0")[0] not in whole)
+    row = {
+        "acknowledged": len(acknowledged),
+        "lost": len(acknowledged - {key.partition("\0")[0] for key in there}),
+        "missing": len(clean.keys() - there.keys()),
+        "left_over": len(there.keys() - clean.keys()) + abs(counts["vectors"] - len(clean)),
+        "vectors_differ": sum(1 for key in there.keys() & clean.keys() if cosine(there[key], clean[key]) < NEAR),
+        "problems": len(problems),
+        "encoded_by_last_run": encoded(report),
+        "encoded_again": max(0, encoded(report) - needed),
+    }
+    Index.remove(home / name)
+    return row
 
 
 def write_documents(folder: Path, count: int, rng: random.Random) -> None:
@@ -64,62 +130,31 @@ def write_documents(folder: Path, count: int, rng: random.Random) -> None:
         (folder / f"d{number:05}.txt").write_text(f"Document {number}. {text}\n", encoding="utf-8")
 
 
-def clean_run(home: Path, folder: Path, server: milvus_standalone.Server) -> tuple[dict[str, np.ndarray], float]:
+def clean_run(home: Path, folder: Path, server: Server) -> tuple[Vectors, float]:
     began = time.monotonic()
     finished(home, folder, "clean", server)
     return contents(home / "clean"), time.monotonic() - began
 
 
-def one(
-    trial: int, home: Path, folder: Path, server: milvus_standalone.Server, clean: dict[str, np.ndarray], after: float
-) -> dict[str, Any]:
-    """A run in which the server is killed after so many seconds."""
-    name, both = f"trial{trial}", trial % 2 == 1
-    process = started(home, folder, name, server)
-    time.sleep(after)
-    acknowledged = seen(home / name)
-    if both:
-        process.send_signal(signal.SIGKILL)
-    server.kill()
-    server.start()
-    process.communicate()  # not wait(): a full pipe would hold it up
-    report = finished(home, folder, name, server)
-    there = contents(home / name)
-    with Index.open(home / name) as index:
-        problems = index.verify()
-        counts = index.info()
-    differ = sum(1 for key, row in there.items() if key in clean and cosine(row, clean[key]) < NEAR)
-    row = {
-        "trial": trial,
-        "killed_after_s": round(after, 2),
-        "client_killed": int(both),
-        "acknowledged": len(acknowledged),
-        "lost": len(acknowledged - {key.partition("\0")[0] for key in there}),
-        "missing": len(clean.keys() - there.keys()),
-        "left_over": len(there.keys() - clean.keys()) + abs(counts["vectors"] - len(clean)),
-        "vectors_differ": differ,
-        "problems": len(problems),
-        "encoded_by_last_run": encoded(report),
-    }
-    Index.remove(home / name)
-    return row
-
-
-def started(home: Path, folder: Path, name: str, server: milvus_standalone.Server) -> subprocess.Popen[str]:
+def started(home: Path, folder: Path, name: str, server: Server) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "semsearch", "--home", str(home), "index", str(folder), "-n", name]
-    command += ["--store", f"milvus:{server.address}", "-m", "hashing", "--json"]
-    environment = {**os.environ, "SEMSEARCH_CACHE": "off"}
+    command += ["--store", server.store, "-m", "hashing", "--json"]
+    environment = {**os.environ, "SEMSEARCH_EMBEDDING_CACHE_MB": "0"}
     return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def finished(home: Path, folder: Path, name: str, server: milvus_standalone.Server) -> dict[str, Any]:
-    """The report of the first run that succeeds; of at most TRIES, since a server that was killed takes its time."""
+def finished(home: Path, folder: Path, name: str, server: Server) -> tuple[dict[str, Any], set[str]]:
+    """The report of the first run that succeeds, and the documents that were there before it.
+
+    Of at most TRIES, since a server that was killed takes its time.
+    """
     for _ in range(TRIES):
+        whole = seen(home / name)
         process = started(home, folder, name, server)
         out, errors = process.communicate()
         if process.returncode == 0:
             report: dict[str, Any] = json.loads(out)
-            return report
+            return report, whole
     raise RuntimeError(f"semsearch index failed {TRIES} times: {errors}")
 
 
@@ -141,7 +176,7 @@ def seen(location: Path) -> set[str]:
         return {uri for uri, _ in reader.titles()}
 
 
-def contents(location: Path) -> dict[str, np.ndarray]:
+def contents(location: Path) -> Vectors:
     """The vector of every passage, by document and place."""
     with drivers.find(location).open_reader(location) as reader:
         space = reader.spaces()[0].id
