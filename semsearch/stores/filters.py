@@ -7,10 +7,14 @@ The parser expands short forms: `a != 1` to `a exists and not a = 1`, `between` 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
+
+from semsearch.errors import UnknownName
+
+T = TypeVar("T")
 
 LAST_NS = 2**63 - 1  # the largest integer of SQLite and of PostgreSQL's bigint: the year 2262
 BUILTINS: dict[str, Literal["text", "number", "date"]] = {
@@ -32,6 +36,12 @@ class Field:
 
     names: tuple[str, ...]
     builtin: bool = False
+
+
+OF_PASSAGES = {Field(("page",), builtin=True), Field(("heading",), builtin=True)}
+DATE = Field(("date",), builtin=True)  # OWN_DATE where the document has one, else FILE_DATE
+OWN_DATE = Field(("date",))
+FILE_DATE = Field(("mtime",), builtin=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +158,39 @@ def fields(tree: Filter) -> Iterator[tuple[Field, Filter]]:
             left.append(node.part)
         elif not isinstance(node, PathGlob):
             yield node.field, node
+
+
+def is_of_passages(tree: Filter) -> bool:
+    """Whether a filter depends on passages."""
+    return any(field in OF_PASSAGES for field, _ in fields(tree))
+
+
+def check_keys(tree: Filter, is_known: Callable[[Field], bool], keys: Callable[[], set[str] | None]) -> None:
+    """Raise UnknownName for a metadata key that no document has: a misspelt one would silently match nothing.
+
+    One beside `exists` may be unknown. `keys`: some keys of the metadata; None where there is no document.
+    """
+    asked = {field for field, node in fields(tree) if not field.builtin and not isinstance(node, Exists)}
+    for field in sorted(asked, key=lambda field: field.names):
+        if not is_known(field) and (known := keys()) is not None:
+            raise UnknownName("field", ".".join(field.names), {*BUILTINS, *known})
+
+
+def without_date(tree: Compare | In | Like | Contains | Exists) -> Filter:
+    """A test of DATE, said by OWN_DATE and FILE_DATE."""
+    of_file = And((Not(Exists(OWN_DATE)), replace(tree, field=FILE_DATE)))
+    return Or((replace(tree, field=OWN_DATE), of_file))
+
+
+def within(op: str, first: T, after: T) -> list[tuple[str, T]]:
+    """A comparison with a whole stretch of time, from `first` to before `after`, as operators and bounds."""
+    return {
+        "=": [(">=", first), ("<", after)],
+        "<": [("<", first)],
+        "<=": [("<", after)],
+        ">": [(">=", after)],
+        ">=": [(">=", first)],
+    }[op]
 
 
 def like_escaped(text: str) -> str:

@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self, TypeAlias, TypedDict, TypeVar
 
+from semsearch.errors import UsageError
 from semsearch.stores.records import DocumentStamp, Entry, Origin, Salvaged, Source, Space, StoredPassage
 from semsearch.types import Document, Facet, JsonObject, Progress, Skipped
 from semsearch.utils.strength import NullDistribution
@@ -36,6 +37,18 @@ class Allowed(Protocol):
     """The passages that pass a filter, in the store's own form; their number is `len`."""
 
     def __len__(self) -> int: ...
+
+
+A = TypeVar("A", bound=Allowed)
+
+
+def of_this_store(allowed: Allowed | None, kind: type[A]) -> A | None:
+    """A filter as what the store makes of it. Raises UsageError for the filter of another store."""
+    if allowed is None or isinstance(allowed, kind):
+        return allowed
+    raise UsageError(
+        f"this filter was compiled by another store ({type(allowed).__name__}).", "Call `allowed` of this store."
+    )
 
 
 class Dense(NamedTuple):

@@ -31,6 +31,11 @@ def matches(pattern: str, path: str, root: str | None = None) -> bool:
     return root is not None and pattern.startswith("/") and match(f"{root.strip('/')}/{path}") is not None
 
 
+def matches_document(pattern: str, uri: str, path: str | None, root: str | None) -> bool:
+    """Whether a document matches by its id, or by the path below `root` of its file. Raises BadFilter."""
+    return matches(pattern, uri) or (path is not None and matches(pattern, path, root))
+
+
 @lru_cache(maxsize=64)
 def path_regex(pattern: str) -> re.Pattern[str]:
     """A pattern as a regular expression for a whole path without a leading slash."""

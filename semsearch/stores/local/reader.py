@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from semsearch.errors import Corrupt, NotFound, UsageError
+from semsearch.errors import Corrupt, NotFound
 from semsearch.stores import keyword_search
 from semsearch.stores.local import facets, sqlite
 from semsearch.stores.local.connection import Connection, Row
@@ -27,7 +27,7 @@ from semsearch.stores.local.row_checksums import first_passage_crc, passage_crc
 from semsearch.stores.local.schema import CHECKSUMS, HASHES, SPACES, TEXT, document_text
 from semsearch.stores.local.space_vectors import SpaceVectors
 from semsearch.stores.local.vector_rows import VectorRows
-from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical
+from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical, of_this_store
 from semsearch.stores.records import (
     Bookmark,
     DocumentStamp,
@@ -39,7 +39,7 @@ from semsearch.stores.records import (
     text_hash,
 )
 from semsearch.types import Document, Facet, JsonObject, Mark, Progress
-from semsearch.utils.globs import matches
+from semsearch.utils.globs import matches_document
 from semsearch.utils.strength import LENGTHS, QUANTILES, NullDistribution
 from semsearch.vector_index.searcher import VectorSearcher
 
@@ -194,7 +194,7 @@ class LocalReader:
         return [
             document
             for document, uri, path, root in self._db.rows(f"SELECT d.id, d.uri, s.path, s.root {_FROM_DOCUMENTS}")
-            if matches(pattern, uri) or (path is not None and matches(pattern, path, root))
+            if matches_document(pattern, uri, path, root)
         ]
 
     def titles(self) -> list[tuple[str, str | None]]:
@@ -388,13 +388,8 @@ def _filters() -> ModuleType:
 
 
 def _ids(allowed: Allowed | None) -> Ids | None:
-    if allowed is None:
-        return None
-    if not isinstance(allowed, AllowedIds):
-        raise UsageError(
-            f"this filter was compiled by another store ({type(allowed).__name__}).", "Call `allowed` of this store."
-        )
-    return allowed.ids
+    here = of_this_store(allowed, AllowedIds)
+    return None if here is None else here.ids
 
 
 def _size(folder: Path) -> int:

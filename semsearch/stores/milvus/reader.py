@@ -12,17 +12,17 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
+from semsearch.errors import Corrupt, NotFound, SemsearchError
 from semsearch.stores import keyword_search, machine
 from semsearch.stores.local.filtering.in_memory import Rows
 from semsearch.stores.milvus import rows, selection, vectors, verification
 from semsearch.stores.milvus.index_tables import WRITER, IndexTables, keys_of
 from semsearch.stores.milvus.keywords import search as keyword
 from semsearch.stores.milvus.selection import MilvusAllowed, Selection
-from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical
+from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical, of_this_store
 from semsearch.stores.records import DocumentStamp, Origin, Source, Space, StoredPassage
 from semsearch.types import Document, Facet, JsonObject, Progress
-from semsearch.utils.globs import matches
+from semsearch.utils.globs import matches_document
 
 if TYPE_CHECKING:
     from semsearch.stores.filters import Filter
@@ -345,18 +345,13 @@ class _Reading:
 
 
 def _conditions(allowed: Allowed | None) -> tuple[str, ...] | None:
-    if allowed is None:
-        return None
-    if not isinstance(allowed, MilvusAllowed):
-        raise UsageError(
-            f"this filter was compiled by another store ({type(allowed).__name__}).", "Call `allowed` of this store."
-        )
-    return allowed.conditions
+    here = of_this_store(allowed, MilvusAllowed)
+    return None if here is None else here.conditions
 
 
 def _is_on(pattern: str, head: rows.Head) -> bool:
     root, path = head.path
-    return matches(pattern, head.uri) or (path is not None and matches(pattern, path, root))
+    return matches_document(pattern, head.uri, path, root)
 
 
 def _stamp(row: Row, head: rows.Head) -> DocumentStamp:

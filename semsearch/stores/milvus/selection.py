@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from semsearch.errors import UnknownName, UsageError
-from semsearch.stores.filters import BUILTINS, And, Exists, Field, Filter, fields
+from semsearch.errors import UsageError
+from semsearch.stores.filters import And, Exists, Field, Filter, check_keys, is_of_passages
 from semsearch.stores.local.filtering.in_memory import DocumentRow, PassageRow, Rows
 from semsearch.stores.milvus import rows
 from semsearch.stores.milvus.filtering import facts
@@ -22,7 +22,6 @@ from semsearch.stores.milvus.server.tables import among
 from semsearch.stores.query_words import exact_entry, words_of
 from semsearch.stores.records import to_json
 
-OF_PASSAGES = {Field(("page",), builtin=True), Field(("heading",), builtin=True)}
 SAMPLE = 200  # documents whose keys an error names
 _HEAD = ("size", "head")
 
@@ -51,7 +50,7 @@ class Selection:
         self._tables = tables
         self._tree = tree
         self._said, self._left = self._divided()
-        self.of_passages = any(field in OF_PASSAGES for field, _ in fields(tree))
+        self.of_passages = is_of_passages(tree)
 
     def passages(self) -> tuple[str, ...]:
         """Conditions on passages."""
@@ -79,12 +78,14 @@ class Selection:
         return sorted({*passing, *_passing(list(self._documents(token(facts.OVERFLOW).yes)), self._tree)})
 
     def check_keys(self) -> None:
-        """Raise UnknownName for a metadata key that no document has: a misspelt one would silently match nothing."""
-        asked = {field for field, node in fields(self._tree) if not field.builtin and not isinstance(node, Exists)}
-        for field in sorted(asked, key=lambda field: field.names):
-            if not self._is_known(field) and self._tables.documents.count():
-                known = {key for _, head in self._sample() for key in head.metadata}
-                raise UnknownName("field", ".".join(field.names), {*BUILTINS, *known})
+        """Raise UnknownName for a metadata key that no document has."""
+        check_keys(self._tree, self._is_known, self._keys)
+
+    def _keys(self) -> set[str] | None:
+        """Some keys of the metadata; None where there is no document."""
+        if not self._tables.documents.count():
+            return None
+        return {key for _, head in self._sample() for key in head.metadata}
 
     def _is_known(self, field: Field) -> bool:
         overflow = token(facts.OVERFLOW).yes

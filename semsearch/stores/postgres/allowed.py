@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.errors import UsageError
 from semsearch.stores.postgres import filter_sql
 from semsearch.stores.postgres.full_text.containing import contains
 from semsearch.stores.postgres.server.connection import Connection
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
     from semsearch.stores.filters import Filter
     from semsearch.stores.postgres.filter_sql import SQL
-    from semsearch.stores.protocol import Allowed
     from semsearch.types import Ids
 
 MOST_LOADED = 200_000  # ids that are fetched once and compared here
@@ -56,15 +54,6 @@ def allowed(connection: Connection, condition: Filter | None, must: Sequence[str
 def only(connection: Connection, ids: Ids) -> AllowedPassages:
     """These passages; those that are gone are left out."""
     return AllowedPassages(connection, "SELECT id FROM passages WHERE id = ANY(%s::bigint[])", [ids.tolist()])
-
-
-def of_this_store(allowed: Allowed | None) -> AllowedPassages | None:
-    """Raises UsageError for the filter of another store."""
-    if allowed is not None and not isinstance(allowed, AllowedPassages):
-        raise UsageError(
-            f"this filter was compiled by another store ({type(allowed).__name__}).", "Call `allowed` of this store."
-        )
-    return allowed
 
 
 def _containing(entry: str) -> SQL:

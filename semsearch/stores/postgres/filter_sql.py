@@ -12,9 +12,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from semsearch.errors import UnknownName
 from semsearch.stores.filters import (
-    BUILTINS,
+    DATE,
+    FILE_DATE,
     And,
     Compare,
     Contains,
@@ -27,16 +27,18 @@ from semsearch.stores.filters import (
     Not,
     Or,
     PathGlob,
-    fields,
+    check_keys,
+    is_of_passages,
     like_escaped,
+    within,
+    without_date,
 )
-from semsearch.stores.postgres.escapes import restored, stored
+from semsearch.stores.postgres.escapes import restored, restored_or_none, stored
 from semsearch.stores.postgres.server.connection import Connection
 from semsearch.utils import globs
 
 SQL: TypeAlias = tuple[str, list[Any]]  # a condition on d(ocuments), s(ources) and, for OF_PASSAGES, p(assages)
 
-OF_PASSAGES = {Field(("page",), builtin=True), Field(("heading",), builtin=True)}
 DOCUMENTS = "documents d LEFT JOIN sources s ON s.id = d.source"
 _COLUMNS = {
     "path": "coalesce(s.path, d.uri)",
@@ -48,7 +50,6 @@ _COLUMNS = {
     "size": "d.size",
     "mtime": "s.mtime_ns",
 }
-_OWN_DATE = Field(("date",))
 _ISO = "^[0-9]{4}-[0-9]{2}"
 _LOWER = str.maketrans({chr(code): chr(code + 32) for code in range(65, 91)})
 _WILD = re.compile(r"\[!?\]?[^\]/]*\]|[*?/\[]")
@@ -92,17 +93,11 @@ def on_path(connection: Connection, pattern: str) -> list[int]:
     part = f"%{like_escaped(stored(literal))}%"
     sql = f"""SELECT d.id, d.uri, s.path, s.root FROM {DOCUMENTS}
               WHERE d.uri LIKE %s OR s.path LIKE %s OR s.root LIKE %s"""
-    found = []
-    for number, uri, path, root in connection.rows(sql, (part, part, part)):
-        own = path is not None and globs.matches(pattern, restored(path), restored(root))
-        if own or globs.matches(pattern, restored(uri)):
-            found.append(number)
-    return found
-
-
-def is_of_passages(tree: Filter) -> bool:
-    """Whether a filter depends on passages."""
-    return any(field in OF_PASSAGES for field, _ in fields(tree))
+    return [
+        number
+        for number, uri, path, root in connection.rows(sql, (part, part, part))
+        if globs.matches_document(pattern, restored(uri), restored_or_none(path), restored_or_none(root))
+    ]
 
 
 class _Compiler:
@@ -123,8 +118,10 @@ class _Compiler:
                 return f"(NOT {condition})", values
             case PathGlob(pattern):
                 return "(d.id = ANY(%s::bigint[]))", [on_path(self._connection, pattern)]
+            case _ if tree.field == DATE:
+                return self.compiled(without_date(tree))
             case _:
-                return _date(tree) if tree.field.builtin and BUILTINS[tree.field.names[0]] == "date" else test(tree)
+                return _file_time(tree) if tree.field == FILE_DATE else test(tree)
 
 
 def test(tree: Any) -> SQL:
@@ -222,39 +219,25 @@ def _joined(word: str, tests: Sequence[SQL]) -> SQL:
     return f"({word.join(sql for sql, _ in tests)})", [value for _, values in tests for value in values]
 
 
-def _date(tree: Any) -> SQL:
-    """`date`: the document's own where it has one, else its file's. `mtime`: its file's."""
-    of_file = _file_time(tree)
-    if tree.field.names == ("mtime",):
-        return of_file
-    has_own = test(Exists(_OWN_DATE))
-    own = has_own if isinstance(tree, Exists) else test(Compare(_OWN_DATE, tree.op, tree.value))
-    no_own = (f"(NOT {has_own[0]})", has_own[1])
-    return _joined(" OR ", [own, _joined(" AND ", [no_own, of_file])])
-
-
 def _file_time(tree: Any) -> SQL:
     if isinstance(tree, Exists):
         return "(s.mtime_ns IS NOT NULL)", []
-    first, after = tree.value.span()
-    conditions = {
-        "=": ("s.mtime_ns >= %s AND s.mtime_ns < %s", [first, after]),
-        "<": ("s.mtime_ns < %s", [first]),
-        "<=": ("s.mtime_ns < %s", [after]),
-        ">": ("s.mtime_ns >= %s", [after]),
-        ">=": ("s.mtime_ns >= %s", [first]),
-    }
-    condition, values = conditions[tree.op]
-    return f"coalesce({condition}, FALSE)", values
+    tests = within(tree.op, *tree.value.span())
+    condition = " AND ".join(f"s.mtime_ns {op} %s" for op, _ in tests)
+    return f"coalesce({condition}, FALSE)", [bound for _, bound in tests]
 
 
 def _check_keys(connection: Connection, tree: Filter) -> None:
-    """Raise UnknownName for a metadata key that no document has: a misspelt one would silently match nothing."""
-    keys = {field for field, node in fields(tree) if not field.builtin and not isinstance(node, Exists)}
-    for field in sorted(keys, key=lambda field: field.names):
+    """Raise UnknownName for a metadata key that no document has."""
+
+    def is_known(field: Field) -> bool:
         condition, values = test(Exists(field))
-        if not connection.rows(f"SELECT 1 FROM documents d WHERE {condition} LIMIT 1", values):
-            known = connection.rows("SELECT DISTINCT jsonb_object_keys(fields) FROM documents LIMIT 200")
-            if connection.rows("SELECT 1 FROM documents LIMIT 1"):
-                names = {*BUILTINS, *(restored(key) for (key,) in known)}
-                raise UnknownName("field", ".".join(field.names), names)
+        return bool(connection.rows(f"SELECT 1 FROM documents d WHERE {condition} LIMIT 1", values))
+
+    def keys() -> set[str] | None:
+        if not connection.rows("SELECT 1 FROM documents LIMIT 1"):
+            return None
+        known = connection.rows("SELECT DISTINCT jsonb_object_keys(fields) FROM documents LIMIT 200")
+        return {restored(key) for (key,) in known}
+
+    check_keys(tree, is_known, keys)

@@ -14,13 +14,13 @@ import numpy as np
 from semsearch.errors import Corrupt, NotFound
 from semsearch.stores import keyword_search, machine
 from semsearch.stores.postgres import facets, filter_sql, verification
-from semsearch.stores.postgres.allowed import AllowedPassages, allowed, of_this_store, only
+from semsearch.stores.postgres.allowed import AllowedPassages, allowed, only
 from semsearch.stores.postgres.escapes import restored, restored_or_none, stored
 from semsearch.stores.postgres.full_text.matching import PostgresMatching
 from semsearch.stores.postgres.server.connection import BACKUP, Connection, Row
 from semsearch.stores.postgres.server.schema import MACHINE
 from semsearch.stores.postgres.space_vectors import SpaceVectors
-from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical
+from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical, of_this_store
 from semsearch.stores.query_words import terms
 from semsearch.stores.records import (
     Bookmark,
@@ -304,10 +304,11 @@ class PostgresReader:
         self, space: int, queries: Vectors, k: int, allowed: Allowed | None = None, *, exact: bool = False
     ) -> Dense:
         with self.snapshot():
-            return SpaceVectors(self._db, space).search(queries, k, of_this_store(allowed), exact=exact)
+            here = of_this_store(allowed, AllowedPassages)
+            return SpaceVectors(self._db, space).search(queries, k, here, exact=exact)
 
     def lexical(self, text: str, k: int, allowed: Allowed | None = None) -> Lexical:
-        here, words = of_this_store(allowed), terms(text)
+        here, words = of_this_store(allowed, AllowedPassages), terms(text)
         with self.snapshot():
             if k < 1 or not words or (here is not None and not len(here)):
                 return keyword_search.nothing()

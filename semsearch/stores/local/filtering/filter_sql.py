@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from semsearch.errors import UnknownName
 from semsearch.stores.filters import (
-    BUILTINS,
+    DATE,
+    FILE_DATE,
     And,
     Compare,
     Contains,
@@ -29,8 +29,11 @@ from semsearch.stores.filters import (
     Not,
     Or,
     PathGlob,
-    fields,
+    check_keys,
+    is_of_passages,
     like_escaped,
+    within,
+    without_date,
 )
 from semsearch.stores.records import to_json
 from semsearch.utils import globs
@@ -40,7 +43,6 @@ if TYPE_CHECKING:
 
 SQL: TypeAlias = tuple[str, list[Any]]  # a condition on d(ocuments), s(ources) and, for OF_PASSAGES, p(assages)
 
-OF_PASSAGES = {Field(("page",), builtin=True), Field(("heading",), builtin=True)}
 _COLUMNS = {
     "path": "coalesce(s.path, d.uri)",
     "document": "d.uri",
@@ -52,7 +54,6 @@ _COLUMNS = {
     "mtime": "d.mtime",
 }
 _DOCUMENTS = "documents d LEFT JOIN sources s ON s.id = d.source"
-_OWN_DATE = Field(("date",))
 _ISO = "[0-9][0-9][0-9][0-9]-[0-9][0-9]*"
 _ODD_KEY = re.compile(r'^$|[\x00-\x1f"\\]')  # which JSON escapes; or a key without a letter
 _LAST_WHOLE = 10**15  # above, a number may be written with an exponent
@@ -87,9 +88,9 @@ def allowed_documents(
 def _condition(connection: sqlite3.Connection, tree: Filter, *, check: bool = True) -> tuple[str, list[Any], bool]:
     """The filter as an SQL condition, its values, and whether it depends on passages."""
     if check:
-        _check_keys(connection, tree)
+        check_keys(tree, lambda field: _is_known(connection, field), lambda: _keys(connection))
     _register(connection)
-    return *compiled(tree), any(field in OF_PASSAGES for field, _ in fields(tree))
+    return *compiled(tree), is_of_passages(tree)
 
 
 def compiled(tree: Filter) -> SQL:
@@ -104,19 +105,17 @@ def compiled(tree: Filter) -> SQL:
             return f"NOT {condition}", values
         case PathGlob(pattern):
             return "semsearch_path(?, d.uri, s.path, s.root)", [pattern]
+        case _ if tree.field == DATE:
+            return compiled(without_date(tree))
         case _:
-            return _date(tree) if tree.field.builtin and BUILTINS[tree.field.names[0]] == "date" else _test(tree)
+            return _file_time(tree) if tree.field == FILE_DATE else _test(tree)
 
 
 def _register(connection: sqlite3.Connection) -> None:
     """Add path patterns to SQLite, once: a second time fails while a statement of the connection is running."""
     known = "SELECT 1 FROM pragma_function_list WHERE name = 'semsearch_path'"
     if connection.execute(known).fetchone() is None:
-        connection.create_function("semsearch_path", 4, _matches, deterministic=True)
-
-
-def _matches(pattern: str, uri: str, path: str | None, root: str | None) -> bool:
-    return globs.matches(pattern, uri) or (path is not None and globs.matches(pattern, path, root))
+        connection.create_function("semsearch_path", 4, globs.matches_document, deterministic=True)
 
 
 def _joined(word: str, tests: Sequence[SQL]) -> SQL:
@@ -222,38 +221,21 @@ def _among(wanted: Sequence[Any], value: str, types: str | None) -> SQL:
     return _joined(" OR ", tests)
 
 
-def _date(tree: Any) -> SQL:
-    """`date`: the document's own where it has one, else its file's. `mtime`: its file's."""
-    of_file = _file_time(tree)
-    if tree.field.names == ("mtime",):
-        return of_file
-    has_own = _test(Exists(_OWN_DATE))
-    own = has_own if isinstance(tree, Exists) else _test(Compare(_OWN_DATE, tree.op, tree.value))
-    no_own = (f"NOT {has_own[0]}", has_own[1])
-    return _joined(" OR ", [own, _joined(" AND ", [no_own, of_file])])
-
-
 def _file_time(tree: Any) -> SQL:
     if isinstance(tree, Exists):
         return "d.mtime IS NOT NULL", []
-    first, after = tree.value.span()
-    conditions = {
-        "=": ("d.mtime >= ? AND d.mtime < ?", [first, after]),
-        "<": ("d.mtime < ?", [first]),
-        "<=": ("d.mtime < ?", [after]),
-        ">": ("d.mtime >= ?", [after]),
-        ">=": ("d.mtime >= ?", [first]),
-    }
-    condition, values = conditions[tree.op]
-    return f"coalesce({condition}, 0)", values
+    tests = within(tree.op, *tree.value.span())
+    return f"coalesce({' AND '.join(f'd.mtime {op} ?' for op, _ in tests)}, 0)", [bound for _, bound in tests]
 
 
-def _check_keys(connection: sqlite3.Connection, tree: Filter) -> None:
-    """Raise UnknownName for a metadata key that no document has: a misspelt one would silently match nothing."""
-    keys = {field for field, node in fields(tree) if not field.builtin and not isinstance(node, Exists)}
-    for field in sorted(keys, key=lambda field: field.names):
-        condition, values = _test(Exists(field))
-        if connection.execute(f"SELECT 1 FROM documents d WHERE {condition} LIMIT 1", values).fetchone() is None:
-            known = connection.execute("SELECT DISTINCT m.key FROM documents d, json_each(d.metadata) m LIMIT 200")
-            if connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is not None:
-                raise UnknownName("field", ".".join(field.names), {*BUILTINS, *(key for (key,) in known)})
+def _is_known(connection: sqlite3.Connection, field: Field) -> bool:
+    condition, values = _test(Exists(field))
+    return connection.execute(f"SELECT 1 FROM documents d WHERE {condition} LIMIT 1", values).fetchone() is not None
+
+
+def _keys(connection: sqlite3.Connection) -> set[str] | None:
+    """Some keys of the metadata; None where there is no document."""
+    if connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None:
+        return None
+    known = connection.execute("SELECT DISTINCT m.key FROM documents d, json_each(d.metadata) m LIMIT 200")
+    return {key for (key,) in known}

@@ -9,10 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from semsearch.stores.filters import BUILTINS, And, Compare, Contains, Date, Exists, Field, Filter, In, Not, Or
+from semsearch.stores.filters import (
+    DATE,
+    FILE_DATE,
+    And,
+    Compare,
+    Contains,
+    Date,
+    Exists,
+    Filter,
+    In,
+    Not,
+    Or,
+    within,
+    without_date,
+)
 from semsearch.stores.milvus.filtering import facts
 
-_OWN_DATE = Field(("date",))
 _NOT = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
@@ -52,8 +65,10 @@ def _joined(word: str, other: str, parts: Sequence[Pair | None]) -> Pair | None:
 
 
 def _leaf(tree: Compare | In | Contains | Exists, has: Callable[[str], bool]) -> Pair | None:
-    if tree.field.builtin and BUILTINS[tree.field.names[0]] == "date":
-        return _date(tree)
+    if tree.field == DATE:
+        return compiled(without_date(tree), has) if isinstance(tree, Compare | Exists) else None
+    if tree.field == FILE_DATE:
+        return _file_time(tree)
     name = f"@{tree.field.names[0]}" if tree.field.builtin else facts.field_name(tree.field.names)
     if name is None:
         return None
@@ -98,28 +113,7 @@ def _where(column: str, tests: Sequence[tuple[str, str]]) -> Pair:
 def _dated(name: str, op: str, text: str) -> Pair:
     """A text that begins like a date, cut to the length of `text` and compared with it."""
     after = text[:-1] + chr(ord(text[-1]) + 1)  # the first text above all that begin with it
-    return _where(f"d.{name}", _within(op, f'"{text}"', f'"{after}"'))
-
-
-def _within(op: str, first: str, after: str) -> list[tuple[str, str]]:
-    """Comparison with a whole stretch of time, from `first` to before `after`."""
-    return {
-        "=": [(">=", first), ("<", after)],
-        "<": [("<", first)],
-        "<=": [("<", after)],
-        ">": [(">=", after)],
-        ">=": [(">=", first)],
-    }[op]
-
-
-def _date(tree: Any) -> Pair | None:
-    """`date`: the document's own where it has one, else its file's. `mtime`: its file's."""
-    of_file = _file_time(tree)
-    if tree.field.names == ("mtime",) or of_file is None:
-        return of_file
-    own = token("x.date") if isinstance(tree, Exists) else _dated("date", tree.op, tree.value.text)
-    no_own = Pair(*reversed(token("x.date")))
-    return _joined("or", "and", [own, _joined("and", "or", [no_own, of_file])])
+    return _where(f"d.{name}", within(op, f'"{text}"', f'"{after}"'))
 
 
 def _file_time(tree: Any) -> Pair | None:
@@ -129,4 +123,4 @@ def _file_time(tree: Any) -> Pair | None:
     if not isinstance(tree, Compare) or not isinstance(tree.value, Date):
         return None
     first, after = (str(float(at // 10**9)) for at in tree.value.span())
-    return _where("n.@mtime", _within(tree.op, first, after))
+    return _where("n.@mtime", within(tree.op, first, after))
