@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from semsearch.errors import Corrupt
+from semsearch.errors import Corrupt, NotFound, UsageError
+from semsearch.stores import machine
 from semsearch.stores.protocol import StoreReader, StoreWriter
 from semsearch.stores.records import DocumentStamp, Entry
 from semsearch.types import Passage, Progress
@@ -25,6 +27,14 @@ class NumberingWriter(StoreWriter, Protocol):
 
     def continue_from(self, kind: Numbered, number: int) -> None:
         """The next document, passage, source or space gets this number, which is above all that were used."""
+
+
+def check_restore(file: Path, location: Path) -> None:
+    """Raise NotFound without the dump `file`, UsageError where there is something at `location` already."""
+    if not file.is_file():
+        raise NotFound(f"there is no file {str(file)!r}.")
+    if location.exists():
+        raise UsageError(f"{location} exists already.", "Restore under another name, or remove it first.")
 
 
 def copy(reader: StoreReader, writer: NumberingWriter, progress: Callable[[Progress], None]) -> None:
@@ -45,7 +55,7 @@ def copy(reader: StoreReader, writer: NumberingWriter, progress: Callable[[Progr
             writer.use_space(spaces[0].id)
         for report in reversed(list(reader.runs())):
             writer.add_run(report)
-        writer.set_recipe({key: value for key, value in reader.recipe().items() if key != "taken"})
+        writer.set_recipe({key: value for key, value in reader.recipe().items() if key != machine.TAKEN})
 
 
 def _copy_documents(

@@ -26,6 +26,7 @@ _TYPES = (("id", str), ("text", str), ("metadata", Mapping), ("marks", Sequence)
 # recorded in place of a file's size
 UNFINISHED = -1  # a part of it is not in the store, so the next run reads it again
 UNSURE = -2  # the next run compares the content
+MOST_RUNS = 100  # whose reports are kept
 HASH = 32  # hex digits: 128 bits of a SHA-256; a store of a million sentences has two million of them
 
 

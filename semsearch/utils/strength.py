@@ -51,6 +51,11 @@ class NullDistribution:
     quantiles: tuple[float, ...]
     passages: int
 
+    @classmethod
+    def recorded(cls, quantiles: Sequence[float], passages: int) -> NullDistribution | None:
+        """One from a store. None where it was not measured, or in another way by another version."""
+        return cls(tuple(quantiles), passages) if len(quantiles) == len(LENGTHS) * QUANTILES else None
+
     def strengths(self, cosines: NDArray[np.floating], *, words: int, passages: int) -> NDArray[np.float64]:
         """The strength in 0 … 1 of each cosine (n,) for a query of so many words in an index of so many passages."""
         locations, scale = _tail(self.quantiles)

@@ -18,7 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
+from semsearch.errors import Corrupt, SemsearchError, UsageError
+from semsearch.stores.copying import check_restore
 from semsearch.stores.local import schema, sqlite
 from semsearch.stores.local.folder import refuse_address
 from semsearch.stores.local.integrity.verify import verify
@@ -86,10 +87,7 @@ def restore(
     Raises NotFound without the file, UsageError where `folder` exists, Corrupt for a file that is not a whole dump.
     """
     refuse_address(address)
-    if not file.is_file():
-        raise NotFound(f"there is no file {str(file)!r}.")
-    if folder.exists():
-        raise UsageError(f"{folder} exists already.", "Restore under another name, or remove it first.")
+    check_restore(file, folder)
     with _file_errors(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
     steps = Steps(progress, "steps", "unpacking", "verifying")

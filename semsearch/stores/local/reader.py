@@ -40,7 +40,7 @@ from semsearch.stores.records import (
 )
 from semsearch.types import Document, Facet, JsonObject, Mark, Progress
 from semsearch.utils.globs import matches_document
-from semsearch.utils.strength import LENGTHS, QUANTILES, NullDistribution
+from semsearch.utils.strength import NullDistribution
 from semsearch.vector_index.searcher import VectorSearcher
 
 if TYPE_CHECKING:
@@ -140,11 +140,9 @@ class LocalReader:
         ]
 
     def _null_distribution(self, packed: bytes, passages: int) -> NullDistribution | None:
-        """None where it was not measured, or in another way by an older version."""
         if not isinstance(packed, bytes) or len(packed) % 8:
             raise Corrupt(f"{self.location} is damaged: a null distribution.", sqlite.REPAIR)
-        quantiles = tuple(np.frombuffer(packed, "<f8").tolist())
-        return NullDistribution(quantiles, passages) if len(quantiles) == len(LENGTHS) * QUANTILES else None
+        return NullDistribution.recorded(np.frombuffer(packed, "<f8").tolist(), passages)
 
     def info(self) -> JsonObject:
         with self.snapshot():

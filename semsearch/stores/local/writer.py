@@ -31,6 +31,7 @@ from semsearch.stores.local.space_vectors import SpaceVectors
 from semsearch.stores.local.space_vectors import sweep as sweep_caches
 from semsearch.stores.local.steps import Steps, watched
 from semsearch.stores.records import (
+    MOST_RUNS,
     Bookmark,
     Entry,
     Source,
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from semsearch.types import Ids, Metadata, Vectors
     from semsearch.utils.strength import NullDistribution
 
-MOST_RUNS = 100
 _THESE = "IN (SELECT value FROM json_each(?))"
 _CJK = re.compile(f"[{CJK}]")
 _OURS = f"document {_THESE}"

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from semsearch.errors import Corrupt, NotFound, UsageError
+from semsearch.errors import Corrupt
 from semsearch.stores import local
+from semsearch.stores.copying import check_restore
 from semsearch.stores.milvus import driver
 from semsearch.stores.records import Entry
 from semsearch.types import Passage, Progress
@@ -47,10 +48,7 @@ def restore(
     address: str = "",
 ) -> None:
     """Make a new index on the server at `address` from a dump. Raises NotFound, UsageError, Corrupt."""
-    if not file.is_file():
-        raise NotFound(f"there is no file {str(file)!r}.")
-    if location.exists():
-        raise UsageError(f"{location} exists already.", "Restore under another name, or remove it first.")
+    check_restore(file, location)
     with scratch_folder() as folder:
         local.restore(file, folder / "copy", None, progress)
         with local.open_reader(folder / "copy") as reader:

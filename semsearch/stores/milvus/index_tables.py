@@ -14,7 +14,7 @@ from semsearch.stores.milvus.server.calls import Row, Server
 from semsearch.stores.milvus.server.tables import Changes, Key, Table
 from semsearch.stores.records import Space
 from semsearch.types import JsonObject
-from semsearch.utils.strength import LENGTHS, QUANTILES, NullDistribution
+from semsearch.utils.strength import NullDistribution
 
 SPACES = "spaces"
 WRITER = "writer"
@@ -159,7 +159,5 @@ def keys_of(uris: Iterable[str]) -> list[Key]:
 
 
 def _space(record: JsonObject) -> Space:
-    quantiles = record["quantiles"] or []
-    measured = len(quantiles) == len(LENGTHS) * QUANTILES
-    null = NullDistribution(tuple(quantiles), record["measured_at"]) if measured else None
+    null = NullDistribution.recorded(record["quantiles"] or (), record["measured_at"])
     return Space(record["id"], record["fingerprint"], record["name"], record["dim"], record["info"], null)

@@ -85,15 +85,9 @@ class MilvusReader:
 
     def recipe(self) -> JsonObject:
         """What all machines share, with the folders that this one follows, and the prefixes that others have taken."""
-        found: JsonObject = self.tables.value("recipe", "", {})
-        own: JsonObject = {}
-        taken: set[str] = set()
-        for _, record in self.tables.values("folders"):
-            if record["machine"] == machine.name():
-                own = record["folders"]
-            else:
-                taken |= {*record["folders"].get("bases", {}).values()}
-        return {**found, **own, **({"taken": sorted(taken)} if taken else {})}
+        shared = self.tables.value("recipe", "", {})
+        folders = {record["machine"]: record["folders"] for _, record in self.tables.values("folders")}
+        return machine.whole(shared, folders.pop(machine.name(), {}), folders.values())
 
     def is_updating(self) -> bool:
         return any(record["updating"] for _, record in self.tables.values(WRITER))

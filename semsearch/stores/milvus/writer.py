@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from semsearch.errors import NotFound, SemsearchError, Unreadable, UsageError
+from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.stores import links, machine
 from semsearch.stores.entries import checked
 from semsearch.stores.milvus import documents, rows
@@ -30,7 +30,7 @@ from semsearch.stores.milvus.commit import Committer
 from semsearch.stores.milvus.index_tables import IndexTables, SpaceRecords, keys_of
 from semsearch.stores.milvus.reader import MilvusReader
 from semsearch.stores.milvus.server import schema
-from semsearch.stores.records import Entry, Source, Space, check_document, to_json
+from semsearch.stores.records import MOST_RUNS, Entry, Source, Space, check_document, to_json
 from semsearch.types import Document, Progress
 from semsearch.utils.vectors import check_storable
 
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from semsearch.types import Ids, Metadata, Vectors
     from semsearch.utils.strength import NullDistribution
     from semsearch.utils.writer_lock import WriterLock
-
-MOST_RUNS = 100
-FOLDERS = ("roots", "bases")  # of a recipe: what this machine follows
 
 
 class MilvusWriter:
@@ -120,7 +117,7 @@ class MilvusWriter:
         found = self._tables.documents.get(keys_of(uris), ["head"])
         for _, head in self._tables.heads(list(found.values())):
             if head.place is not None and head.place.machine != machine.name():
-                raise Unreadable(f"{head.uri!r} belongs to the files of machine {head.place.machine}")
+                raise machine.foreign_document(head.uri, head.place.machine)
 
     def _next_number(self) -> int:
         """Higher than all before, also those of writers whose clocks are ahead: a run tells its documents by that."""
@@ -215,8 +212,7 @@ class MilvusWriter:
     # ---- the whole
 
     def set_recipe(self, recipe: Mapping[str, object]) -> None:
-        shared = {key: value for key, value in recipe.items() if key not in (*FOLDERS, "taken")}
-        own = {key: recipe[key] for key in FOLDERS if key in recipe}
+        shared, own = machine.divided(recipe)
         with self.transaction():
             self._tables.put_value("recipe", "", shared)
             self._tables.put_value("folders", machine.name(), {"machine": machine.name(), "folders": own})

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from semsearch.errors import NotFound, UsageError
 from semsearch.stores import local
-from semsearch.stores.copying import copy
+from semsearch.stores.copying import check_restore, copy
 from semsearch.stores.postgres.collection import create
 from semsearch.stores.postgres.writer import PostgresWriter
 from semsearch.stores.protocol import StoreReader
@@ -40,10 +39,7 @@ def restore(
     Raises NotFound without the file, UsageError where `location` or the collection exists, Corrupt for a file that is
     no whole dump.
     """
-    if not file.is_file():
-        raise NotFound(f"there is no file {str(file)!r}.")
-    if location.exists():
-        raise UsageError(f"{location} exists already.", "Restore under another name, or remove it first.")
+    check_restore(file, location)
 
     def fill(writer: PostgresWriter) -> None:
         with local.open_reader(place / "copy") as reader:

@@ -33,7 +33,7 @@ from semsearch.stores.records import (
     text_hash,
 )
 from semsearch.types import Document, Facet, JsonObject, Mark, Progress
-from semsearch.utils.strength import LENGTHS, QUANTILES, NullDistribution
+from semsearch.utils.strength import NullDistribution
 
 if TYPE_CHECKING:
     from semsearch.stores.filters import Filter
@@ -107,10 +107,9 @@ class PostgresReader:
         rows = dict(
             self._db.rows("SELECT key, value FROM meta WHERE key = 'recipe' OR starts_with(key, %s)", (MACHINE,))
         )
-        recipe: JsonObject = self._db.parsed(rows.pop("recipe", "{}"))
-        own: JsonObject = self._db.parsed(rows.pop(MACHINE + _this_machine(), "{}"))
-        taken = {prefix for other in rows.values() for prefix in self._db.parsed(other).get("bases", {}).values()}
-        return {**recipe, **own, **({"taken": sorted(taken)} if taken else {})}
+        shared = self._db.parsed(rows.pop("recipe", "{}"))
+        own = self._db.parsed(rows.pop(MACHINE + _this_machine(), "{}"))
+        return machine.whole(shared, own, map(self._db.parsed, rows.values()))
 
     def is_updating(self) -> bool:
         return bool(self._db.rows("SELECT 1 FROM meta WHERE key = 'updating'"))
@@ -124,7 +123,12 @@ class PostgresReader:
         rows = self._db.rows(f"SELECT id, fingerprint, name, dim, info, quantiles, measured {_SPACES}")
         return [
             Space(
-                number, restored(fingerprint), restored(name), dim, self._db.parsed(info), _measured(quantiles, count)
+                number,
+                restored(fingerprint),
+                restored(name),
+                dim,
+                self._db.parsed(info),
+                NullDistribution.recorded(quantiles, count),
             )
             for number, fingerprint, name, dim, info, quantiles, count in rows
         ]
@@ -330,11 +334,6 @@ class PostgresReader:
 
 def _this_machine() -> str:
     return stored(machine.name())
-
-
-def _measured(quantiles: Sequence[float], passages: int) -> NullDistribution | None:
-    """None where it was not measured, or in another way by another version."""
-    return NullDistribution(tuple(quantiles), passages) if len(quantiles) == len(LENGTHS) * QUANTILES else None
 
 
 def _stored_all(texts: Iterable[str]) -> list[str]:

@@ -30,6 +30,7 @@ from semsearch.stores.postgres.server.schema import LONGEST_KEY, MACHINE, kind_o
 from semsearch.stores.postgres.server.vector_types import packed
 from semsearch.stores.postgres.space_vectors import SpaceVectors
 from semsearch.stores.records import (
+    MOST_RUNS,
     UNFINISHED,
     Entry,
     Source,
@@ -55,9 +56,7 @@ def _excluded(columns: str) -> str:
     return ", ".join(f"excluded.{name}" for name in columns.split(", "))
 
 
-MOST_RUNS = 100
 SPACES = "spaces"  # held by all who write documents, and alone by the one who switches to another space or removes one
-OF_ONE_MACHINE = ("roots", "bases")  # of a recipe
 _DOCUMENT = "id, uri, source, sha256, meta_sha256, size, lines, title, metadata, fields, marks, body"
 _PASSAGE = 'id, stable_id, document, position, start, "end", page, line, heading, text'
 _SOURCE = "machine, root, path, mtime_ns, size, sha256, loader, bookmark"
@@ -191,8 +190,7 @@ class PostgresWriter:
     # ---- the whole
 
     def set_recipe(self, recipe: Mapping[str, object]) -> None:
-        own = {key: recipe[key] for key in OF_ONE_MACHINE if key in recipe}
-        shared = {key: value for key, value in recipe.items() if key not in (*OF_ONE_MACHINE, "taken")}
+        shared, own = machine.divided(recipe)
         with self.transaction():
             self._set("recipe", to_json(shared))
             self._set(MACHINE + stored(machine.name()), to_json(own))
@@ -311,7 +309,7 @@ class PostgresWriter:
         sql = """SELECT d.uri, s.machine FROM documents d JOIN sources s ON s.id = d.source
                  WHERE d.id = ANY(%s::bigint[]) AND s.machine <> %s ORDER BY d.uri LIMIT 1"""
         for uri, other in self._db.rows(sql, (numbers, stored(machine.name()))):
-            raise Unreadable(f"{restored(uri)!r} belongs to the files of machine {restored(other)}")
+            raise machine.foreign_document(restored(uri), restored(other))
         return numbers
 
     def _remove(self, documents: Sequence[int]) -> int:
