@@ -6,7 +6,7 @@ their own name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -106,9 +106,14 @@ class Roots:
         else:  # the folders beside a file are not below its base: their names stay
             base, bases = path.parent, self.bases
         taken = self.taken | {prefix for _, prefix in bases}
-        names = ["", *(f"{base.name or 'root'}{n}/" for n in ("", *(f"-{i}" for i in range(2, len(taken) + 3))))]
-        added = str(base), next(name for name in names if name not in taken)
+        added = str(base), free_prefix(base.name, taken)
         return replace(self, roots=(*others, root), bases=(*bases, added))
+
+
+def free_prefix(folder: str, taken: Collection[str]) -> str:
+    """What the names of the documents of one more folder begin with: nothing, for the first one."""
+    names = ["", *(f"{folder or 'root'}{n}/" for n in ("", *(f"-{i}" for i in range(2, len(taken) + 3))))]
+    return next(name for name in names if name not in taken)
 
 
 @dataclass(frozen=True, slots=True)

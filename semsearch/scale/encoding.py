@@ -20,6 +20,7 @@ from semsearch.documents.own_vectors import KEY, KEY_COLUMN
 from semsearch.documents.vector_files import arrow, vector_column, vector_type
 from semsearch.indexing import halving
 from semsearch.scale.parts import Done, Failed, Part
+from semsearch.search.arrow_batches import fields
 from semsearch.stores.records import to_json
 from semsearch.types import Document, EncoderProtocol, JsonObject, Passage, Skipped
 from semsearch.utils.passage_context import embedded
@@ -76,16 +77,7 @@ def schema(dim: int) -> pyarrow.Schema:
     pa = arrow("a shard")
     return pa.schema(
         [
-            pa.field("id", pa.string()),
-            pa.field("document", pa.string()),
-            pa.field("start", pa.int64()),
-            pa.field("end", pa.int64()),
-            pa.field("line", pa.int64()),
-            pa.field("page", pa.int64()),
-            pa.field("heading", pa.string()),
-            pa.field("title", pa.string()),
-            pa.field("text", pa.string()),
-            pa.field("metadata", pa.string()),
+            *fields(pa.string()),
             pa.field(KEY_COLUMN, pa.binary(KEY)),
             pa.field(VECTOR_COLUMN, vector_type(dim, "float32")),
         ]

@@ -51,7 +51,7 @@ def of_store(urls: Sequence[str], options: SyncOptions) -> Input:
     for url in urls:
         items = [item for item in objects.below(url) if item.address not in seen]
         seen |= {item.address for item in items}
-        prefixes.append(_prefix(objects.folder_name(url, items), prefixes))
+        prefixes.append(sources.free_prefix(objects.folder_name(url, items), prefixes))
         for item in items:
             uri = prefixes[-1] + item.name
             if not is_wanted(item.name, rules):
@@ -116,12 +116,6 @@ def _content(one: sources.File) -> tuple[str, str] | None:
         return reading.content(one.found.path).sha256, loaders.loader_for(one.found.path, one.place.root.kind)
     except Unreadable:
         return None
-
-
-def _prefix(folder: str, taken: Sequence[str]) -> str:
-    """What the names of the objects of a folder begin with: nothing for the first one."""
-    names = (f"{folder or 'root'}{number}/" for number in ("", *(f"-{n}" for n in range(2, len(taken) + 3))))
-    return next(name for name in names if name not in taken) if taken else ""
 
 
 def _walked(update: sources.Update, found: Input, unseen: list[Path]) -> Iterator[sources.File]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from semsearch.types import Vectors
 
 NAMES = ("id", "document", "start", "end", "line", "page", "heading", "title", "text")
+NUMBERS = {"start", "end", "line", "page"}
 
 
 def with_vectors(reader: StoreReader, space: Space, size: int) -> Iterator[tuple[list[StoredPassage], Vectors]]:
@@ -26,23 +27,26 @@ def with_vectors(reader: StoreReader, space: Space, size: int) -> Iterator[tuple
         yield found, rows[[there[passage.id] for passage in found]]
 
 
+def fields(ids: pyarrow.DataType) -> list[pyarrow.Field]:
+    """The columns of a passage without its vector: NAMES, with ids of this type, and the metadata as JSON."""
+    pa = arrow("to_arrow()")
+    types = {"id": ids, **dict.fromkeys(NUMBERS, pa.int64())}
+    return [pa.field(name, types.get(name, pa.string())) for name in (*NAMES, "metadata")]
+
+
 def batches(
     reader: StoreReader, space: Space, size: int, precision: Precision = "float32"
 ) -> pyarrow.RecordBatchReader:
     """A stream of batches of at most `size` passages."""
     pa = arrow("to_arrow()")
-    number, text = pa.int64(), pa.string()
-    kinds = (number, text, number, number, number, number, text, text, text)
-    fields = [pa.field(name, kind) for name, kind in zip(NAMES, kinds, strict=True)]
-    schema = pa.schema([*fields, pa.field("metadata", text), pa.field("vector", vector_type(space.dim, precision))])
+    *own, metadata = fields(pa.int64())
+    schema = pa.schema([*own, metadata, pa.field("vector", vector_type(space.dim, precision))])
 
     def each() -> Iterator[pyarrow.RecordBatch]:
         for found, rows in with_vectors(reader, space, size):
             vectors = vector_column(rows, precision)
-            columns = [
-                pa.array([getattr(one, name) for one in found], kind) for name, kind in zip(NAMES, kinds, strict=True)
-            ]
-            metadata = pa.array([json.dumps(dict(one.metadata), ensure_ascii=False) for one in found], text)
-            yield pa.record_batch([*columns, metadata, vectors], schema=schema)
+            columns = [pa.array([getattr(one, field.name) for one in found], field.type) for field in own]
+            packed = pa.array([json.dumps(dict(one.metadata), ensure_ascii=False) for one in found], metadata.type)
+            yield pa.record_batch([*columns, packed, vectors], schema=schema)
 
     return pa.RecordBatchReader.from_batches(schema, each())

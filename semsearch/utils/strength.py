@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from semsearch.types import Match
 
 STRONG, LIKELY = 0.99, 0.9
+CHANCE = 0.5  # below, a question without an answer here finds something as near more often than not
 ALL_WORDS = 0.95  # the least strength of a passage with all telling words of the query, whatever its cosine
 LENGTHS = (2, 8, 27)  # words of the questions asked: keywords, a sentence, a sentence or two of context
 QUANTILES = 101  # of each length, for p = 0, 0.01 … 1

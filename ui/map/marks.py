@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from semsearch import Index, Query, Results
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count, rounded_down
+from semsearch.utils.strength import CHANCE
 
 from ..handover import last_search
 from ..shared import index_picker, messages, navigation, pool
@@ -18,7 +19,6 @@ from .points import Points
 
 QUESTION = "q"  # as on the page Search
 HITS, SOME = 50, 10
-CHANCE = 0.5  # as on the page Search: a question without an answer here finds something as near more often than not
 
 
 def box(place: DeltaGenerator) -> str:

@@ -10,6 +10,7 @@ from semsearch import Hit
 from semsearch.search.page_names import page_name
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import rounded_down
+from semsearch.utils.strength import CHANCE
 from semsearch.utils.untrusted import visible
 
 from ..shared import highlight
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from semsearch.search.snippets import Snippet
 
 LONGEST_TITLE = 120  # characters
-CHANCE = 0.5  # the strength below which a question without an answer here finds something as near more often than not
 FIELDS = ("id", "document", "path", "line", "page", "heading", "strength", "score", "rerank", "text")
 COLUMNS = ("rank", "index", "id", "title", *FIELDS[1:8], "cosine", "bm25", "rerank", "text")
 CHANNELS = {"cosine": "meaning", "bm25": "words", "rerank": "second reading"}

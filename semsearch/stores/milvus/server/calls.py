@@ -180,34 +180,17 @@ class Server:
 
     def query(self, collection: str, condition: str, columns: Sequence[str], limit: int = MOST_ROWS) -> list[Row]:
         """At most `limit` rows that fit a condition, in no order."""
-        level = self._consistency()
-        found = self._call(
-            f"read {collection}",
-            lambda c, s: c.query(
-                collection,
-                filter=condition,
-                output_fields=list(columns),
-                limit=limit,
-                timeout=s,
-                **level,
-            ),
-        )
+        found = self._queried("read", collection, condition, columns, limit=limit)
         return [dict(row) for row in found]
 
     def count(self, collection: str, condition: str = "") -> int:
         """How many rows fit a condition; all for none."""
-        level = self._consistency()
-        found = self._call(
-            f"count {collection}",
-            lambda c, s: c.query(
-                collection,
-                filter=condition,
-                output_fields=["count(*)"],
-                timeout=s,
-                **level,
-            ),
-        )
+        found = self._queried("count", collection, condition, ["count(*)"])
         return int(found[0]["count(*)"]) if found else 0
+
+    def _queried(self, what: str, collection: str, condition: str, columns: Sequence[str], **more: int) -> Any:
+        given = {"filter": condition, "output_fields": list(columns), **more, **self._consistency()}
+        return self._call(f"{what} {collection}", lambda c, s: c.query(collection, timeout=s, **given))
 
     def nearest(
         self, collection: str, queries: Sequence[Sequence[float]], k: int, condition: str, effort: Mapping[str, int]
