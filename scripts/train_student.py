@@ -47,9 +47,11 @@ from semsearch.training.run_folder.manifest import PACKAGES
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "semsearch-training"
 ASSETS = Path(__file__).parents[1] / "semsearch" / "models" / "assets"
+MINILM = "Apache-2.0", "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2"
 BGE = "MIT", "https://huggingface.co/BAAI/bge-small-en-v1.5"
 ORIGINS = {  # of the weights that a student starts from: licence, source
-    "minilm": ("Apache-2.0", "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2"),
+    "minilm": MINILM,
+    "cot-minilm": MINILM,  # its layers, as they ship
     "bge-small": BGE,
     "bge-small-6": BGE,
 }
@@ -159,6 +161,8 @@ def base(name: str, folder: Path) -> Path:
     """The folder of the weights that a student starts from."""
     if name == "bge-small-6":
         return student.every_second(teachers.fetch("bge-small"), folder / "bge-small-6")
+    if name == "cot-minilm":
+        return student.continued(ASSETS / name / "model.onnx", teachers.fetch("minilm"), folder / name)
     return teachers.fetch(name)
 
 

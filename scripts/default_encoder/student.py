@@ -17,9 +17,11 @@ import torch
 from torch import Tensor, nn
 from transformers import BertModel
 
+from default_encoder import dequantise
 from default_encoder.rounding import round_layers, round_words
 from semsearch import Encoder
 from semsearch.encoders import factory
+from semsearch.errors import Corrupt
 from semsearch.models import bundle as bundles
 from semsearch.models import hf_config, pooling
 from semsearch.models.batching import batches_by_length, pad
@@ -128,6 +130,19 @@ class Student(nn.Module):
         return bundles.write(replace(written, dim=linear.dim, **known), out)
 
 
+def continued(graph: Path, source: Path, folder: Path) -> Path:
+    """A folder with the layers of an int8 export, `graph`, and the word vectors of `source`; made if it is missing."""
+    if not (folder / "config.json").is_file():
+        network = BertModel.from_pretrained(source, add_pooling_layer=False)
+        weights = {name: torch.from_numpy(value) for name, value in dequantise.exported(graph).items()}
+        missing = set(network.load_state_dict(weights, strict=False).missing_keys)
+        if missing != {f"{PREFIX}word_embeddings.weight"}:
+            raise Corrupt(f"{graph} has not all layers of {source.name}: {sorted(missing)}.", "Name its export.")
+        network.save_pretrained(folder)
+        _copy_tokenizer(source, folder)
+    return folder
+
+
 def every_second(source: Path, folder: Path) -> Path:
     """A folder with layers 2, 4, 6 … of the BERT in `source`, made if it is missing."""
     if not (folder / "config.json").is_file():
@@ -135,6 +150,10 @@ def every_second(source: Path, folder: Path) -> Path:
         network.encoder.layer = nn.ModuleList(network.encoder.layer[1::2])
         network.config.num_hidden_layers = len(network.encoder.layer)
         network.save_pretrained(folder)
-        for name in ("tokenizer.json", "tokenizer_config.json"):
-            (folder / name).write_bytes((source / name).read_bytes())
+        _copy_tokenizer(source, folder)
     return folder
+
+
+def _copy_tokenizer(source: Path, folder: Path) -> None:
+    for file in source.glob("tokenizer*.json"):
+        shutil.copy(file, folder)

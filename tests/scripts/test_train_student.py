@@ -12,8 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import models
 
 from semsearch import Encoder
+from semsearch.errors import Corrupt
+from semsearch.models import model_folders
 
 torch = pytest.importorskip("torch")
 ort = pytest.importorskip("onnxruntime")
@@ -171,3 +174,15 @@ def test_a_saved_student_gives_its_own_vectors(tiny: Tiny, tmp_path: Path) -> No
     encoder = Encoder.load(tmp_path / "out", device="cpu")
     np.testing.assert_allclose(encoder.encode(texts), student.encode(texts), atol=1e-4)
     assert encoder.backend is not None and encoder.backend.bundle.method == "cot_bert"
+
+
+def test_a_student_can_start_from_the_layers_of_an_int8_export(tmp_path: Path) -> None:
+    texts = ["A man plays the guitar.", "Someone is making music.", "Berlin has 3.5 million inhabitants."]
+    folder = module("student").continued(
+        model_folders.find("cot-minilm") / "model.onnx", models.minilm(), tmp_path / "base"
+    )
+    read = Encoder.load(f"{folder}#template=cot-bert", device="cpu", backend="torch").encode(texts)
+    shipped = Encoder.load("cot-minilm").encode(texts)  # whitened in part, which is no part of the layers
+    np.testing.assert_allclose(read @ read.T, shipped @ shipped.T, atol=0.06)
+    with pytest.raises(Corrupt, match="has not all layers"):
+        module("student").continued(model_folders.find("default") / "model.onnx", models.minilm(), tmp_path / "other")
