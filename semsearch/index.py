@@ -1241,7 +1241,7 @@ class Index:
 
         An exception of `progress` ends the call, and the next one goes on. Raises UsageError for an index without an
         encoder, EncodingFailed, naming the documents, if the encoder fails at some texts: the index then stays as it
-        was. Raises Locked.
+        was. Raises Locked, on a server also where another machine re-embeds it, or has done so meanwhile.
         """
         with self._turn:
             before = self._space

@@ -11,7 +11,7 @@ from semsearch.stores.records import Entry, Source, Space
 from semsearch.utils.strength import NullDistribution
 
 if TYPE_CHECKING:
-    from semsearch.types import Ids, Metadata, Progress, Vectors
+    from semsearch.types import Ids, JsonObject, Metadata, Progress, Vectors
 
 
 class DryRunWriter:
@@ -42,6 +42,12 @@ class DryRunWriter:
     def move_source(self, source_id: int, source: Source) -> None: ...
     def drop_sources(self, ids: Iterable[int]) -> int:
         return self.reader.document_count(list(ids))
+
+    def alone(self, purpose: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def latest_recipe(self) -> JsonObject:
+        return self.reader.recipe()
 
     def set_recipe(self, recipe: Mapping[str, object]) -> None: ...
     def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:

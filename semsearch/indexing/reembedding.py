@@ -17,15 +17,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from semsearch.errors import EncodingFailed
+from semsearch.errors import EncodingFailed, Locked, NotFound
 from semsearch.indexing import halving, null_distribution
 from semsearch.indexing.ahead import Ahead, Encoded
 from semsearch.indexing.ingest import AHEAD_CHARACTERS, BATCH
-from semsearch.stores import restored
+from semsearch.stores import machine, restored
 from semsearch.stores.other_spaces import KEY, OtherSpace, other_spaces, recorded
 from semsearch.stores.protocol import StoreReader, StoreWriter
 from semsearch.stores.records import Space
@@ -64,15 +65,25 @@ class Reembedder:
     def run(self, backend: str, *, keep_old: bool) -> ReembedReport:
         """Encode what lacks a vector, switch, and remove the other spaces unless `keep_old`.
 
-        Raises EncodingFailed, before the switch, if the encoder fails at some of the texts.
+        Raises EncodingFailed, before the switch, if the encoder fails at some of the texts, and Locked where another
+        machine re-embeds the index, or has done so meanwhile.
         """
+        with self._writer.alone("re-embedding it"):
+            return self._run(backend, keep_old=keep_old)
+
+    def _run(self, backend: str, *, keep_old: bool) -> ReembedReport:
         began, truncated = time.monotonic(), self._encoder.truncation.tokens
         before, replaced = self._reader.spaces()[0], self._replaced()
         space = self._begun(before)
         present = self._reader.counts()["vectors"][space.id]
-        warnings = self._filled(before, space, backend)
-        while not self._switch(before, space):
+        try:
             warnings = self._filled(before, space, backend)
+            while not self._switch(before, space):
+                warnings = self._filled(before, space, backend)
+        except (NotFound, KeyError) as error:
+            if space.id in [one.id for one in self._reader.spaces()]:
+                raise
+            raise self._overtaken() from error
         removed = [] if keep_old else self._drop([one for one in self._reader.spaces() if one.id != space.id])
         return ReembedReport(
             self._reader.name,
@@ -100,18 +111,18 @@ class Reembedder:
         """The space to fill, on record as unfinished unless it is there already."""
         model = self._encoder
         with self._writer.transaction():
+            recipe = self._writer.latest_recipe()
             space = self._writer.add_space(model.fingerprint, model.name, model.dim, dict(model.info))
             if space.id != current.id:
-                recipe = self._reader.recipe()
                 entry = {"encoder": model.reference, "complete": False}
-                self._record({**recipe, KEY: {**recorded(recipe), str(space.id): entry}})
+                self._writer.set_recipe({**recipe, KEY: {**recorded(recipe), str(space.id): entry}})
         return space
 
-    def _record(self, recipe: JsonObject) -> None:
-        if not recipe.get(KEY):
-            recipe = {key: value for key, value in recipe.items() if key != KEY}
-        if recipe != self._reader.recipe():
-            self._writer.set_recipe(recipe)
+    def _overtaken(self) -> Locked:
+        return Locked(
+            f"index {self._reader.name}: another machine has re-embedded it meanwhile, or begun to.",
+            f"Run this again, if it is to have the encoder {self._encoder.name}.",
+        )
 
     # ---- the vectors
 
@@ -192,19 +203,21 @@ class Reembedder:
     def _switch(self, before: Space, space: Space) -> bool:
         """Make the space the current one, and the one before a complete one beside it, in one commit.
 
-        False where too many passages have come meanwhile.
+        False where too many passages have come meanwhile. Raises Locked where another machine has switched.
         """
         with suppress(_Behind), self._writer.transaction():
+            present = self._writer.latest_recipe()  # no other machine switches from here on
+            if self._reader.spaces()[0].id != before.id:
+                raise self._overtaken()
+            recipe = restored.with_encoder(present, self._encoder.reference)
+            beside = {key: entry for key, entry in recorded(recipe).items() if key != str(space.id)}
             if space.id != before.id:
                 self._writer.use_space(space.id)  # no other machine writes documents from here on
                 self._complete(before, space)
-            recipe = restored.with_encoder(self._reader.recipe(), self._encoder.reference)
-            beside = {key: entry for key, entry in recorded(recipe).items() if key != str(space.id)}
-            if space.id != before.id:
-                old = self._reader.recipe().get("encoder", "default")
-                beside[str(before.id)] = {"encoder": old, "complete": True}
+                beside[str(before.id)] = {"encoder": present.get("encoder", "default"), "complete": True}
                 recipe.pop("measured", None)  # the fastest vector index for other vectors
-            self._record({**recipe, KEY: beside})
+            if (changed := _beside(recipe, beside)) != present:
+                self._writer.set_recipe(changed)
             return True
         return False
 
@@ -224,15 +237,24 @@ class Reembedder:
         """Remove spaces, and what the recipe says of them; the names of their encoders."""
         for space in spaces:
             self._writer.drop_space(space.id)
-            recipe = self._reader.recipe()
-            left = {key: entry for key, entry in recorded(recipe).items() if key != str(space.id)}
-            self._record({**recipe, KEY: left})
+            machine.change_recipe(self._writer, partial(_without, space.id))
         return [space.name for space in spaces]
 
 
 def unfinished(reader: StoreReader) -> OtherSpace | None:
     """The space that an interrupted run has begun."""
     return next((one for one in other_spaces(reader) if not one.complete), None)
+
+
+def _without(space: int, recipe: JsonObject) -> JsonObject:
+    """The recipe without what it says of this space."""
+    return _beside(recipe, {key: entry for key, entry in recorded(recipe).items() if key != str(space)})
+
+
+def _beside(recipe: JsonObject, entries: JsonObject) -> JsonObject:
+    """The recipe with these entries of spaces beside the current one."""
+    others = {key: value for key, value in recipe.items() if key != KEY}
+    return {**others, KEY: entries} if entries else others
 
 
 def _pieces(reader: StoreReader, space: Space) -> Iterator[Ids]:

@@ -19,7 +19,7 @@ from semsearch.indexing.ingest import Ingest
 from semsearch.indexing.reembedding import Reembedder
 from semsearch.indexing.salvage import Salvager
 from semsearch.indexing.sources import SyncOptions
-from semsearch.stores import restored
+from semsearch.stores import machine, restored
 from semsearch.stores.filters import Exists, Field
 from semsearch.stores.protocol import SalvageReader, StoreWriter
 from semsearch.stores.records import UNFINISHED, Space
@@ -146,15 +146,15 @@ class IndexWriter:
     def sync(
         self, paths: Sequence[Path], options: SyncOptions | None, progress: Callable[[Progress], None]
     ) -> SyncReport:
-        update = self.plan(paths, options)
-        self._record(update.recipe)  # "resplit" stays in it until all is split again, even if the process is killed
+        update = self._planned(paths, options)
         resplit, splitter = update.recipe["resplit"], Splitter(**update.recipe["splitter"])
         with self._run(force=update.options.force, splitter=splitter) as run:
             sync.sync(self._writer, update.roots, update.scopes, update.options, run, progress)
             if resplit:
                 self._split_anew(run, progress)
         if resplit:
-            self._record({**self._reader.recipe(), "resplit": False})
+            split = update.recipe["splitter"]  # another machine may have chosen another one
+            self._record(lambda recipe: {**recipe, "resplit": recipe["splitter"] != split})
         return self._report(run, whole=not paths or resplit)
 
     def delete(self, ids: Iterable[str], progress: Callable[[Progress], None]) -> int:
@@ -178,7 +178,7 @@ class IndexWriter:
             if self._reader.allowed_documents(Exists(Field((key,))), limit=1):
                 raise UsageError(f"{key!r} is a key of the documents' own metadata.", "Choose another key.")
         with self._writer.transaction():
-            self._record(own_metadata.with_keys(recipe, metadata))
+            self._record(lambda latest: own_metadata.with_keys(latest, metadata))
             for name in wanted:
                 if (document := self._reader.document(name)) is None:
                     raise NotFound(f"index {self._reader.name} has no document {name!r}.", "Use the id of a document.")
@@ -201,14 +201,14 @@ class IndexWriter:
 
     def rebuild(self, backend: str) -> None:
         self._writer.update_vector_index(self._space.id, backend, when="always")
-        recipe = {key: value for key, value in self._reader.recipe().items() if key != "measured"}
-        self._record({**recipe, "backend": backend})
+        self._record(lambda recipe: {**_unmeasured(recipe), "backend": backend})
 
     def keep(self, measured: str) -> None:
         """Use the backend that was measured as the fastest, until the index has doubled or halved."""
         self._writer.update_vector_index(self._space.id, measured, when="always")
         count = self._reader.counts()["vectors"][self._space.id]
-        self._record({**self._reader.recipe(), "backend": "auto", "measured": {"backend": measured, "vectors": count}})
+        how = {"backend": "auto", "measured": {"backend": measured, "vectors": count}}
+        self._record(lambda recipe: {**recipe, **how})
 
     def reembed(
         self, encoder: EncoderProtocol, progress: Callable[[Progress], None], *, keep_old: bool
@@ -221,7 +221,7 @@ class IndexWriter:
         return IndexWriter(self._writer, space, encoder)
 
     def trust(self) -> None:
-        self._record(restored.adopted(self._reader.recipe()))
+        self._record(restored.adopted)
 
     def _require_encoder(self) -> None:
         """Raise UsageError for files in an index without an encoder."""
@@ -236,9 +236,16 @@ class IndexWriter:
         now, then = self._reader.counts()["vectors"][self._space.id], measured["vectors"]
         return str(measured["backend"]) if then / 2 <= now <= then * 2 else chosen
 
-    def _record(self, recipe: JsonObject) -> None:
-        if recipe != self._reader.recipe():
-            self._writer.set_recipe(recipe)
+    def _planned(self, paths: Sequence[Path], options: SyncOptions | None) -> sources.Update:
+        """The update, whose recipe is recorded: "resplit" stays in it until all is split again, even after a kill."""
+        update, asked = self.plan(paths, options), options or SyncOptions()
+        if self._writer.dry_run:
+            return update
+        self._record(lambda recipe: sources.update(paths, asked, recipe).recipe)
+        return sources.update(paths, asked, self._reader.recipe())
+
+    def _record(self, made: Callable[[JsonObject], JsonObject]) -> None:
+        machine.change_recipe(self._writer, made)
 
     @contextmanager
     def _run(self, *, force: bool = False, splitter: Splitter | None = None) -> Iterator[Ingest]:
@@ -322,3 +329,8 @@ class IndexWriter:
     def _add_run(self, report: SyncReport, *, whole: bool = False, refused: Sequence[JsonObject] = ()) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self._writer.add_run({"at": now, **asdict(report), "whole": whole, "refused": list(refused)})
+
+
+def _unmeasured(recipe: JsonObject) -> JsonObject:
+    """The recipe without the back end that was measured as the fastest."""
+    return {key: value for key, value in recipe.items() if key != "measured"}

@@ -1,13 +1,20 @@
-"""The name of this machine, and its part of a recipe: of several that write to a store, each follows its own files."""
+"""Where several machines write to a store: the name of each, its part of the recipe, and changes of the recipe.
+
+Each follows its own files.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from semsearch.errors import Unreadable
 from semsearch.types import JsonMapping, JsonObject
+
+if TYPE_CHECKING:
+    from semsearch.stores.protocol import StoreWriter
 
 VARIABLE = "SEMSEARCH_MACHINE"
 OWN = ("roots", "bases")  # of a recipe: what one machine follows
@@ -17,6 +24,18 @@ TAKEN = "taken"  # of a recipe: the prefixes that documents of other machines ha
 def name() -> str:
     """SEMSEARCH_MACHINE, else the name of the host. Machines that share their folders may share a name too."""
     return os.environ.get(VARIABLE) or socket.gethostname() or "unnamed"
+
+
+def change_recipe(writer: StoreWriter, made: Callable[[JsonObject], JsonObject]) -> None:
+    """Record what `made` makes of the latest recipe, in one transaction; nothing where that is the same.
+
+    `made` may be called twice, and changes nothing else.
+    """
+    recipe = writer.reader.recipe()
+    if made(recipe) == recipe:
+        return
+    with writer.transaction():
+        writer.set_recipe(made(writer.latest_recipe()))
 
 
 def divided(recipe: JsonMapping) -> tuple[JsonObject, JsonObject]:

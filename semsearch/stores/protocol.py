@@ -308,9 +308,15 @@ class StoreWriter(Protocol):
     def drop_sources(self, ids: Iterable[int]) -> int:
         """Remove files and the documents that came from them; the number of documents deleted."""
 
+    def alone(self, purpose: str) -> AbstractContextManager[None]:
+        """No other machine is at work for the same `purpose` meanwhile: Locked where one is, in PostgreSQL."""
+
     # ---- the whole
+    def latest_recipe(self) -> JsonObject:
+        """The recipe, which no other writer changes from here until the transaction ends."""
+
     def set_recipe(self, recipe: Mapping[str, object]) -> None:
-        """Record how this index is built, in place of the recipe before."""
+        """Record how this index is built, in place of the recipe before. One made from it: `latest_recipe`."""
 
     def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
         """The space of an encoder; a new one for an unknown fingerprint. The first one is the current space."""

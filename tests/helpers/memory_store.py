@@ -12,7 +12,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy, deepcopy
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
@@ -538,6 +538,12 @@ class MemoryWriter:
             return self.delete([uri for uri, stored in state.documents.items() if stored.source in dropped])
 
     # ---- the whole
+
+    def alone(self, purpose: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def latest_recipe(self) -> JsonObject:
+        return self.reader.recipe()
 
     def set_recipe(self, recipe: Mapping[str, object]) -> None:
         with self._change() as state:

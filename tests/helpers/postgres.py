@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import threading
+import time
+from collections.abc import Callable
 from importlib.util import find_spec
 
 import pytest
@@ -11,6 +14,7 @@ from helpers.scripts import loaded
 
 postgres_server = loaded("postgres_server")
 _numbers = itertools.count(1)
+PATIENCE = 60.0  # seconds
 
 
 def missing() -> str:
@@ -30,3 +34,35 @@ def new_database(server: postgres_server.PostgresServer) -> str:
 def skip_without() -> None:
     if reason := missing():
         pytest.skip(reason)
+
+
+class Other:
+    """A call in another thread, as of another machine."""
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self.error: BaseException | None = None
+        self._call = call
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._call()
+        except BaseException as error:
+            self.error = error
+
+    def ended(self) -> BaseException | None:
+        """Its error, once it has ended; None for none."""
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
+        return self.error
+
+
+def until_one_waits(postgres: postgres_server.PostgresServer, address: str) -> None:
+    """Return when a session of this database waits for the lock of the spaces."""
+    database = address.partition("///")[2].partition("?")[0]
+    waiting = f"""SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+                  WHERE locktype = 'advisory' AND NOT granted AND datname = '{database}'"""
+    end = time.monotonic() + PATIENCE
+    while postgres.sql(waiting) == "0":
+        assert time.monotonic() < end, "nobody waits"

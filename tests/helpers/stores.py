@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from helpers.opened import all_stamps, reader_of
+from semsearch.encoders.hashing import HashingEncoder
 from semsearch.stores.local import LocalWriter, create
 from semsearch.stores.records import Entry, Source, Space
 from semsearch.types import Document, Passage
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from semsearch.types import Vectors
 
 DIM = 16
+WIDE, NARROW = HashingEncoder(), HashingEncoder(64)
 
 
 def vectors_of(texts: Sequence[str], dim: int = DIM) -> Vectors:

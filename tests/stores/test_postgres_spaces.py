@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from helpers.postgres import missing, new_database
-from helpers.stores import DIM, entry, source, vectors_of
+from helpers.postgres import PATIENCE, Other, missing, until_one_waits
+from helpers.stores import DIM, NARROW, WIDE, entry, source, vectors_of
 
 from semsearch import Document, Index, Progress
-from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import EncoderMismatch, Locked, SemsearchError, UsageError
 from semsearch.indexing import reembedding
 from semsearch.stores import links
@@ -30,14 +28,6 @@ if missing():
 from semsearch.stores import postgres as driver
 from semsearch.stores.postgres import collection
 
-WIDE, NARROW = HashingEncoder(), HashingEncoder(64)
-PATIENCE = 60.0
-
-
-@pytest.fixture(scope="module")
-def address(postgres: PostgresServer) -> str:
-    return new_database(postgres)
-
 
 @pytest.fixture
 def made(address: str, tmp_path: Path) -> Iterator[tuple[PostgresWriter, Space]]:
@@ -52,50 +42,7 @@ def silent(_: object) -> None:
     """A progress callback that does nothing."""
 
 
-class Other:
-    """A call in another thread, as of another machine."""
-
-    def __init__(self, call: Callable[[], object]) -> None:
-        self.error: BaseException | None = None
-        self._call = call
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self._call()
-        except BaseException as error:
-            self.error = error
-
-    def ended(self) -> BaseException | None:
-        """Its error, once it has ended; None for none."""
-        self._thread.join(PATIENCE)
-        assert not self._thread.is_alive()
-        return self.error
-
-
-def until_one_waits(postgres: PostgresServer, address: str) -> None:
-    """Return when a session of this database waits for the lock of the spaces."""
-    database = address.partition("///")[2].partition("?")[0]
-    waiting = f"""SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
-                  WHERE locktype = 'advisory' AND NOT granted AND datname = '{database}'"""
-    end = time.monotonic() + PATIENCE
-    while postgres.sql(waiting) == "0":
-        assert time.monotonic() < end, "nobody waits"
-
-
 # ---- re-embedding
-
-
-@pytest.fixture
-def shared(address: str, tmp_path: Path) -> Iterator[tuple[Index, Index]]:
-    """One collection on two machines, with a document."""
-    name = f"shared-{tmp_path.name}"
-    with Index.create(name, encoder=WIDE, home=tmp_path / "a", store=f"postgres:{address}") as one:
-        one.add([Document("d0", "Diesel engines ignite by compression.")])
-        assert Index.link(name, f"postgres:{address}", tmp_path / "b")
-        with Index.open(name, encoder=WIDE, home=tmp_path / "b") as two:
-            yield one, two
 
 
 @pytest.mark.parametrize(("last", "rounds"), [(reembedding.LAST, 1), (0, 2)])

@@ -48,11 +48,6 @@ TEXTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def address(postgres: PostgresServer) -> str:
-    return new_database(postgres)
-
-
 @pytest.fixture
 def made(address: str, tmp_path: Path) -> Iterator[tuple[PostgresWriter, Space]]:
     """A collection of its own with one space."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -51,7 +51,7 @@ from semsearch.vector_index.cache_files import CacheFile
 if TYPE_CHECKING:
     from semsearch.stores.copying import Numbered
     from semsearch.stores.protocol import Rebuild
-    from semsearch.types import Ids, Metadata, Vectors
+    from semsearch.types import Ids, JsonObject, Metadata, Vectors
     from semsearch.utils.strength import NullDistribution
 
 _THESE = "IN (SELECT value FROM json_each(?))"
@@ -197,6 +197,12 @@ class LocalWriter:
             return removed
 
     # ---- the rest
+
+    def alone(self, purpose: str) -> AbstractContextManager[None]:
+        return nullcontext()  # the lock of the folder keeps all others out
+
+    def latest_recipe(self) -> JsonObject:
+        return self.reader.recipe()
 
     def set_recipe(self, recipe: Mapping[str, object]) -> None:
         rows = [(key, to_json(value)) for key, value in recipe.items()]

@@ -15,7 +15,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -36,7 +36,7 @@ from semsearch.utils.vectors import check_storable
 
 if TYPE_CHECKING:
     from semsearch.stores.protocol import Rebuild
-    from semsearch.types import Ids, Metadata, Vectors
+    from semsearch.types import Ids, JsonObject, Metadata, Vectors
     from semsearch.utils.strength import NullDistribution
     from semsearch.utils.writer_lock import WriterLock
 
@@ -210,6 +210,12 @@ class MilvusWriter:
             return documents.remove(self._tables, [row["key"] for row in found])
 
     # ---- the whole
+
+    def alone(self, purpose: str) -> AbstractContextManager[None]:
+        return nullcontext()  # of another machine nothing is known
+
+    def latest_recipe(self) -> JsonObject:
+        return self.reader.recipe()
 
     def set_recipe(self, recipe: Mapping[str, object]) -> None:
         shared, own = machine.divided(recipe)

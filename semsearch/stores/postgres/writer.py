@@ -11,14 +11,14 @@ Locked and has written nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from semsearch.errors import EncoderMismatch, NotFound, SemsearchError, Unreadable, UsageError
+from semsearch.errors import EncoderMismatch, Locked, NotFound, SemsearchError, Unreadable, UsageError
 from semsearch.stores import machine
 from semsearch.stores.entries import checked, keywords
 from semsearch.stores.postgres import maintenance
@@ -47,7 +47,7 @@ from semsearch.utils.vectors import check_storable
 if TYPE_CHECKING:
     from semsearch.stores.copying import Numbered
     from semsearch.stores.protocol import Rebuild
-    from semsearch.types import Ids, Metadata, Vectors
+    from semsearch.types import Ids, JsonObject, Metadata, Vectors
     from semsearch.utils.strength import NullDistribution
 
 
@@ -187,7 +187,18 @@ class PostgresWriter:
             self._db.execute("DELETE FROM sources WHERE id = ANY(%s::bigint[])", (wanted,))
             return removed
 
+    @contextmanager
+    def alone(self, purpose: str) -> Iterator[None]:
+        with self._db.alone(purpose) as run:
+            if run is None:
+                raise Locked(f"index {self._db.name}: another machine is at {purpose}.", "Wait until it has finished.")
+            yield
+
     # ---- the whole
+
+    def latest_recipe(self) -> JsonObject:
+        self._db.hold("recipe", alone=True)
+        return self.reader.recipe()
 
     def set_recipe(self, recipe: Mapping[str, object]) -> None:
         shared, own = machine.divided(recipe)
