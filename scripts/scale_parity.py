@@ -1,7 +1,10 @@
-"""Whether a store on a server finds what a local index finds: SciFact in both, searched in every way.
+"""Whether another store finds what a local index finds: SciFact in both, searched in every way.
 
     python scripts/scale_parity.py                          in a PostgreSQL server that it starts (package pgserver)
     python scripts/scale_parity.py --store NAME:ADDRESS     in a server that runs
+    python scripts/scale_parity.py --store shards           in a folder of shards, by meaning
+    python scripts/scale_parity.py --store shards --leads   the same of article leads, which have no judgements: the
+                                                            first ten passages alone, for every 100th title
 
 Both hold the same vectors: they are encoded once and kept in the cache of embeddings. Of each mode: nDCG@10 of both,
 and how many of the first ten documents they share; of the vector index: how many of the first ten passages are those of
@@ -12,13 +15,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import lzma
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -26,8 +30,12 @@ from typing import Any
 import machine
 import postgres_server
 
-from semsearch import Document, Encoder, Index
+from semsearch import Document, Encoder, Index, Splitter
 from semsearch.evaluation import retrieval
+from semsearch.scale import parts
+from semsearch.scale.encoding import Embedding
+from semsearch.scale.searching.building import build
+from semsearch.scale.stored.shard_folder import ShardFolder
 from semsearch.types import Mode, Query
 
 DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
@@ -45,6 +53,53 @@ def documents(collection: retrieval.Collection) -> Iterator[Document]:
     """The documents, with metadata for the filter."""
     for at, document in enumerate(collection.documents()):
         yield replace(document, metadata={"part": at % 10, "kind": "rest" if at % 10 > 6 else "first"})
+
+
+SHARD = 2_000  # documents
+EVERY = 100  # article, whose title is a query
+
+
+class Unkilled:
+    """Attempts of a process that nobody kills."""
+
+    def begun(self, what: str) -> int:
+        return 1
+
+    def ended(self, what: str) -> None:
+        pass
+
+    def alive(self) -> None:
+        pass
+
+
+def sharded(folder: Path, encoder: Encoder, found: Sequence[Document]) -> tuple[Index, float]:
+    """The documents as shards, made searchable, and the seconds it took."""
+    began, splitter = time.perf_counter(), Splitter()
+    how = Embedding(encoder, splitter, context=True, attempts=Unkilled(), worker="here")
+    names = [f"{at:06}" for at in range(0, len(found), SHARD)]
+    job = {"encoder": encoder.name, "fingerprint": encoder.fingerprint, "dim": encoder.dim, "shards": names}
+    with ShardFolder(folder, {**job, "splitter": asdict(splitter), "context": True}) as opened:
+        for name in names:
+            some = found[int(name) : int(name) + SHARD]
+            for part in parts.parts(name, [(one, None) for one in some]):
+                opened.put(how.answer(part))
+            print(f"shard {name} of {len(found):,} documents", file=sys.stderr, flush=True)
+    build(folder)
+    return Index.open(folder, encoder=encoder), time.perf_counter() - began
+
+
+def leads(folder: Path, encoder: Encoder) -> dict[str, Any]:
+    """Of article leads in shards: how many of the first ten passages are those of an exact search."""
+    with lzma.open(DATA / "enwiki_leads" / "corpus.jsonl.xz", "rt", encoding="utf-8") as lines:
+        records = [json.loads(line) for line in lines]
+    found = [Document(f"{at}", one["text"], title=one["title"]) for at, one in enumerate(records)]
+    index, seconds = sharded(folder, encoder, found)
+    with index:
+        texts = [one["title"] for one in records[::EVERY]]
+        shared = overlap(nearest(index, texts, exact=False), nearest(index, texts, exact=True))
+        space = index.info()["spaces"][0]
+        kept = {key: space[key] for key in ("vectors", "lists", "probes", "recall")}
+        return {**kept, "overlap": round(shared, 4), "queries": len(texts), "index_s": round(seconds, 1)}
 
 
 def built(home: Path, name: str, store: str, encoder: Encoder, collection: retrieval.Collection) -> tuple[Index, float]:
@@ -80,7 +135,10 @@ def compared(ours: Index, theirs: Index, collection: retrieval.Collection) -> di
     """The figures of each way to search; `theirs` is the local index."""
     texts = [collection.queries[query] for query in collection.qrels]
     ways = {}
+    meaning_only = ours.info()["spaces"][0]["backend"].startswith("ivf on disk")
     for way, (mode, where) in WAYS.items():
+        if meaning_only and mode != "semantic":
+            continue
         rows = [searched(index, texts, mode, where) for index in (ours, theirs)]
         scores = [
             fmean(
@@ -104,7 +162,8 @@ def compared(ours: Index, theirs: Index, collection: retrieval.Collection) -> di
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--store", help="NAME:ADDRESS of a server that runs")
+    parser.add_argument("--store", help="NAME:ADDRESS of a server that runs, or shards")
+    parser.add_argument("--leads", action="store_true", help="article leads in shards")
     parser.add_argument("--cache", type=Path, help="keep vectors in this file between runs")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     chosen = parser.parse_args()
@@ -113,6 +172,9 @@ def main() -> None:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         encoder = Encoder.load("default", cache=chosen.cache or scratch / "vectors.db")
         store = chosen.store
+        if chosen.leads:
+            print(json.dumps(leads(scratch / "leads", encoder), indent=1))
+            return
         if store is None:
             server = stack.enter_context(postgres_server.running())
             store = f"postgres:{server.address()}"
@@ -120,14 +182,17 @@ def main() -> None:
         home.mkdir()
         theirs, local_s = built(home, "scifact-local", "local", encoder, collection)
         stack.enter_context(theirs)
-        ours, ours_s = built(home, "scifact-parity", store, encoder, collection)
+        if store == "shards":
+            ours, ours_s = sharded(scratch / "scifact-parity", encoder, list(documents(collection)))
+        else:
+            ours, ours_s = built(home, "scifact-parity", store, encoder, collection)
         stack.enter_context(ours)
         found = compared(ours, theirs, collection)
         info = ours.info()
         found |= {"passages": info["passages"], "backend": info["spaces"][0]["backend"], "bytes": info["bytes"]}
         found |= {"index_s": round(ours_s, 1), "local_index_s": round(local_s, 1), "problems": ours.verify()}
         ours.close()
-        Index.remove("scifact-parity", home)
+        Index.remove(ours.path)
     found["arithmetic"] = machine.arithmetic()
     print(json.dumps(found, indent=1))
     if chosen.json:

@@ -65,6 +65,12 @@ NameOption = Annotated[str | None, value("NAME", WHICH_INDEX, "-n", "--name", au
 NameArgument = Annotated[
     str | None, typer.Argument(metavar="[NAME]", help=WHICH_INDEX, autocompletion=complete_index, show_default=False)
 ]
+StoreOption = Annotated[
+    str | None,
+    value(
+        "shards:DIR", "In place of an index: the shards of `index --to-shards` in DIR, to search by meaning.", "--store"
+    ),
+]
 ModelOption = Annotated[
     str | None, value("MODEL", f"Encoder: {ENCODERS}", "-m", "--model", autocompletion=complete_encoder)
 ]

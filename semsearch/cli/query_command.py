@@ -20,6 +20,7 @@ from semsearch.cli.options import (
     JsonFlag,
     NameOption,
     Options,
+    StoreOption,
     TrustFlag,
     complete_reranker,
     flag,
@@ -41,6 +42,7 @@ class HitOptions:
     """The options of `query` and `similar` that select hits and print them."""
 
     name: NameOption = None
+    store: StoreOption = None
     k: Annotated[int | None, value("N", "Number of hits.  [default: 10]", "-k")] = None
     where: Annotated[str | None, value("E", "Metadata filter: \"year > 2020 and lang = 'en'\".")] = None
     path: Annotated[str | None, value("G", PATHS)] = None
@@ -89,7 +91,7 @@ class HitOptions:
                 for part, shown in explanation(results).items() if self.explain and shape != "json" else ():
                     console.note(f"{part}: {console.dumps(shown)}")
 
-        with open_index(options, self.name, trust=self.trust) as index:
+        with open_index(options, self.name, trust=self.trust, store=self.store) as index:
             hit_formats.write(answers(index), shape, batch=batch, explain=self.explain, raw=self.raw)
         if self.fail_empty and not found:
             sys.stdout.flush()

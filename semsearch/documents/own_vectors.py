@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from semsearch.documents.parsing.records import Fields, to_document
-from semsearch.documents.vector_files import arrow
+from semsearch.documents.vector_files import JOB, arrow
 from semsearch.errors import ForeignVectors, NotFound, UsageError
 from semsearch.types import Document, EncoderProtocol, JsonObject, Passage, Progress, Skipped
 from semsearch.utils.passage_context import embedded
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 COLUMNS = ("vector", "embedding", "vectors", "embeddings")
 KEY_COLUMN = "embedded"  # in shards of `index --to-shards`: the hash of the text that was embedded, and KEY bytes
 KEY = 16
-JOB = "job.json"  # describes a folder of such shards; "shards" in it are their names, in the order of the input
 BATCH = 1000  # rows in memory
 SAMPLE = 32  # texts that are encoded again
 SAME = 0.99  # cosine of a vector with that of its text encoded again; int8 on another processor reaches 0.995

@@ -612,6 +612,7 @@ class MemoryDriver:
     """Stores by their path, for as long as this object lives."""
 
     TRANSACTIONAL = True
+    READ_ONLY = False
 
     def __init__(self) -> None:
         self._places: dict[Path, Place] = {}

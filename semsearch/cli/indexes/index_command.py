@@ -41,6 +41,7 @@ from semsearch.cli.output.progress import sync_progress
 from semsearch.documents import store_places
 from semsearch.documents.parsing.ocr import check as check_recognition
 from semsearch.errors import Locked, NotFound, UsageError
+from semsearch.stores import drivers
 from semsearch.types import SyncReport
 from semsearch.utils import plugins
 from semsearch.utils.atomic_write import scratch_folder
@@ -120,7 +121,8 @@ def index(
         value(
             "STORE",
             "Where a new index is stored: local, or NAME:ADDRESS of a server, postgres:postgresql://host/database or "
-            "milvus:http://host:19530; one of that name there is linked.  [default: local]",
+            "milvus:http://host:19530; one of that name there is linked. Or shards:DIR, alone: make the shards in DIR "
+            "searchable.  [default: local]",
         ),
     ] = None,
     prune: Annotated[bool, flag("--prune/--no-prune", "Remove the documents of deleted files, or keep them.")] = True,
@@ -141,6 +143,10 @@ def index(
     else a new one named after the folder.
     """
     options: Options = ctx.obj
+    if store and drivers.parse(store)[0].READ_ONLY:
+        others = [paths, name, from_vectors, kind, dry_run, watching, template, dtype, backend_type]
+        on_ray.make_searchable(ray, store, model, options, strict=strict, as_json=as_json, alone=not any(others))
+        return
     if watching and dry_run:
         raise UsageError("--watch and --dry-run exclude each other.", "Choose one.")
     if ocr is not None:

@@ -19,6 +19,7 @@ from semsearch.cli.options import (
     NameOption,
     Options,
     PrecisionOption,
+    StoreOption,
     YesFlag,
     complete_index,
     flag,
@@ -140,6 +141,7 @@ def verify(
     ctx: typer.Context,
     name: NameArgument = None,
     named: NameOption = None,
+    store: StoreOption = None,
     accept_loss: Annotated[
         bool, flag("--accept-loss", "First accept that acknowledged changes are missing, so that writing goes on.")
     ] = False,
@@ -150,7 +152,7 @@ def verify(
     Reads everything: counts, checksums, orphaned rows, every word of the full-text indexes, and each vector index
     against the store. Nothing is changed, and a writer can go on meanwhile.
     """
-    folder = existing_index(ctx.obj, name, named)
+    folder = existing_index(ctx.obj, name, named, store=store)
     label, failed = folder.name, None
     if accept_loss:
         loss = semsearch.Index.accept_loss(folder)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import semsearch
 from semsearch import scale
 from semsearch.cli.options import Options, value
-from semsearch.cli.output import console
-from semsearch.cli.output.progress import sync_progress
+from semsearch.cli.output import console, index_report
+from semsearch.cli.output.progress import step_progress, sync_progress
 from semsearch.errors import UsageError
+from semsearch.stores import drivers
 from semsearch.types import Progress, SyncReport
 
 if TYPE_CHECKING:
@@ -119,3 +120,17 @@ def write_shards(
     if not options.quiet:
         console.note(done.summary())
     return report
+
+
+def make_searchable(
+    found: RayOptions, store: str, model: str | None, options: Options, *, strict: bool, as_json: bool, alone: bool
+) -> None:
+    """Make the shards that `store` names searchable, and report it. Raises UsageError beside what makes an index."""
+    if found.chosen() or not alone:
+        raise UsageError(
+            f"--store {store} takes no documents and makes no index: PATH, -n, --engine and the like do not fit.",
+            "Write shards first: semsearch index PATH --engine ray --to-shards DIR.",
+        )
+    with step_progress(options, store) as tell:
+        report = scale.searching.building.build(drivers.folder(store), model, tell)
+    index_report.show(report, options, strict=strict, as_json=as_json, exists=True, failed=None)

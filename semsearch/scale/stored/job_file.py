@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from semsearch.documents.own_vectors import JOB
+from semsearch.documents.vector_files import JOB
 from semsearch.errors import Corrupt, EncoderMismatch, SemsearchError, UsageError
 from semsearch.types import JsonObject
 from semsearch.utils.atomic_write import write_text

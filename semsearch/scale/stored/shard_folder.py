@@ -19,8 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from semsearch.documents.own_vectors import JOB
-from semsearch.documents.vector_files import arrow, parquet_writer
+from semsearch.documents.vector_files import JOB, arrow, parquet_writer
 from semsearch.errors import Corrupt, UsageError
 from semsearch.scale.encoding import schema
 from semsearch.scale.parts import Done

@@ -8,6 +8,7 @@ from semsearch.errors import NotFound
 
 DATABASE = "store.db"
 TRANSACTIONAL = True  # SQLite has transactions
+READ_ONLY = False
 
 
 def exists(folder: Path) -> bool:

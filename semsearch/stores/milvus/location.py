@@ -8,6 +8,7 @@ from semsearch.stores import links
 
 STORE = "milvus"
 TRANSACTIONAL = False  # Milvus has no transactions: see `commit`
+READ_ONLY = False
 
 
 def exists(location: Path) -> bool:

@@ -8,6 +8,7 @@ from semsearch.stores import links
 
 STORE = "postgres"
 TRANSACTIONAL = True
+READ_ONLY = False
 
 
 def exists(location: Path) -> bool:

@@ -1,0 +1,5 @@
+"""Searching without a server: folders of shards made searchable."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
