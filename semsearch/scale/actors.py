@@ -21,7 +21,8 @@ from semsearch.errors import SemsearchError
 from semsearch.scale import desk, parts, worker_writes
 from semsearch.scale.cluster import NAMESPACE, imported
 from semsearch.scale.encoding import Embedding
-from semsearch.scale.shards.cutting import Piece, Shard
+from semsearch.scale.known import Known
+from semsearch.scale.shards.shard import Piece, Shard
 from semsearch.scale.worker_writes import Target
 from semsearch.types import JsonMapping, JsonObject
 
@@ -141,7 +142,7 @@ def reading(shard: Shard, known: Any) -> Callable[[], Iterable[pyarrow.Table]]:
     name, pieces = shard.name, [piece.to_json() for piece in shard.pieces]
 
     def read() -> Iterator[pyarrow.Table]:
-        keys: frozenset[bytes] = frozenset(imported().get(known)) if known is not None else frozenset()
+        keys = None if known is None else Known(imported().get(known))
         items = parts.located([Piece.from_json(piece) for piece in pieces])
         yield from (part.table() for part in parts.parts(name, items, keys))
 

@@ -14,8 +14,9 @@ from semsearch.errors import Unreadable
 from semsearch.indexing import reading, sources
 from semsearch.indexing.sources import SyncOptions
 from semsearch.scale import parts
+from semsearch.scale.known import Known
 from semsearch.scale.shards import objects
-from semsearch.scale.shards.cutting import File, Piece
+from semsearch.scale.shards.shard import File, Piece
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import UNFINISHED, Source, text_hash
 from semsearch.types import Document, Skipped
@@ -28,7 +29,7 @@ class Input:
     files: list[File] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    known: set[bytes] = field(default_factory=set)
+    known: list[bytes] = field(default_factory=list)  # one text of keys for each file
     sources: list[Source] = field(default_factory=list)  # of the files, for a store
 
 
@@ -77,10 +78,11 @@ def of_index(update: sources.Update, reader: StoreReader) -> Input:
         if not update.options.force:
             if _is_stored(one, known):
                 continue
-            keys = {parts.key(stamp.uri, stamp.sha256, stamp.title) for stamp in reader.documents_of(known.id)}
+            stamps = reader.documents_of(known.id)
+            keys = Known.of(parts.key(stamp.uri, stamp.sha256, stamp.title) for stamp in stamps)
             if keys and _all_stored(file, keys):
                 continue
-            found.known |= keys
+            found.known.append(keys.keys.tobytes())
         found.files.append(file)
         found.sources.append(one.source)
     for one in _not_moved(new, update, reader, there, unseen):
@@ -146,7 +148,7 @@ def _is_stored(one: sources.File, known: Source) -> bool:
         return False
 
 
-def _all_stored(file: File, keys: set[bytes]) -> bool:
+def _all_stored(file: File, keys: Known) -> bool:
     """Whether the vectors of all documents of a file are there: records were removed, cannot be read, or other facts
     about them have changed."""
     items = (item for item in parts.documents([Piece(file)]) if isinstance(item, Document))

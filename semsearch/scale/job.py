@@ -16,7 +16,8 @@ from semsearch.scale import pipeline
 from semsearch.scale.actors import How
 from semsearch.scale.cluster import Engine, connected
 from semsearch.scale.job_report import JobReport
-from semsearch.scale.shards.cutting import Shard
+from semsearch.scale.known import Known
+from semsearch.scale.shards.shard import Shard
 from semsearch.scale.stored.shard_folder import ShardFolder
 from semsearch.types import Progress
 from semsearch.utils.quantities import count
@@ -30,12 +31,12 @@ def run(
     folder: ShardFolder,
     tell: Callable[[Progress], None],
     *,
-    known: frozenset[bytes] = frozenset(),
+    known: Known | None = None,
     everywhere: bool = False,
 ) -> JobReport:
     """Embed the shards that `folder` does not have yet.
 
-    files: those of the encoder. known: keys of documents to leave out. everywhere: the input can be read on every
+    files: those of the encoder. known: documents to leave out. everywhere: the input can be read on every
     machine. Raises NotFound, UsageError where the cluster cannot be used; SemsearchError where it stands still.
     """
     report = JobReport(shards=len(shards), cores=engine.cpus, gpus=engine.gpus, written=how.target is not None)

@@ -27,8 +27,10 @@ from semsearch.scale.cluster import Engine
 from semsearch.scale.found_vectors import FoundVectors
 from semsearch.scale.inputs import Input
 from semsearch.scale.job_report import JobReport
+from semsearch.scale.known import Known
 from semsearch.scale.shards.cutting import SIZE as SIZE
-from semsearch.scale.shards.cutting import Cutter, Shard
+from semsearch.scale.shards.cutting import Cutter
+from semsearch.scale.shards.shard import Shard
 from semsearch.scale.stored.shard_folder import ShardFolder
 from semsearch.stores import drivers
 from semsearch.stores.protocol import StoreReader
@@ -72,9 +74,9 @@ def embedded_ahead(
     how = replace(how, target=target)
     shards, _ = _cut(found, how, size)
     with _beside(index, {**how.job(), **belongs}) as folder:
-        report = job.run(
-            shards, how, desk.encoder_files(encoder.model), engine, folder, tell, known=frozenset(found.known)
-        )
+        known = Known.joined(found.known)
+        found.known.clear()
+        report = job.run(shards, how, desk.encoder_files(encoder.model), engine, folder, tell, known=known)
         encoder.use(folder, [shard.name for shard in shards])
         yield report
         folder.remove()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from semsearch.documents.vector_files import arrow
 from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing.reading import named, reason
 from semsearch.scale.shards import objects
-from semsearch.scale.shards.cutting import Piece
+from semsearch.scale.shards.shard import Piece
 from semsearch.stores.records import check_document, meta_hash, text_hash
 from semsearch.types import Document, JsonObject, Skipped
 
@@ -112,7 +112,8 @@ def located(pieces: Iterable[Piece]) -> Iterator[tuple[Document | Skipped, int |
     seen: set[str] = set()
     for piece in pieces:
         try:
-            with objects.local(piece.file.location) as path:
+            part = None if piece.end is None else (piece.start.at, piece.end, piece.file.size)
+            with objects.local(piece.file.location, part) as path:
                 for item in _items(piece, path):
                     yield _checked(item, seen), piece.file.source
         except (Unreadable, UsageError) as error:
@@ -120,13 +121,13 @@ def located(pieces: Iterable[Piece]) -> Iterator[tuple[Document | Skipped, int |
 
 
 def parts(
-    shard: str, items: Iterable[tuple[Document | Skipped, int | None]], known: frozenset[bytes] = frozenset()
+    shard: str, items: Iterable[tuple[Document | Skipped, int | None]], known: Container[bytes] | None = None
 ) -> Iterator[Part]:
     """The parts of a shard; at least one. Documents whose key is in `known` are left out: they are stored."""
     sources: list[int] = []
     packed, size, number = bytearray(), 0, 0
     for item, source in items:
-        if isinstance(item, Document) and known and key(item.id, text_hash(item.text), item.title) in known:
+        if isinstance(item, Document) and known is not None and key(item.id, text_hash(item.text), item.title) in known:
             continue
         if size >= PART_BYTES:
             yield Part(shard, number, False, bytes(packed), tuple(sources))
@@ -156,11 +157,14 @@ def key(document: str, text_sha256: str, title: str | None) -> bytes:
 
 def _items(piece: Piece, path: Path) -> Iterator[Document | Skipped]:
     file = piece.file
-    read = loaders.read_from(path, file.kind, file.fields, piece.start, hashlib.sha256())
+    read = loaders.read_from(path, file.kind, file.fields, piece.start, hashlib.sha256(), end=piece.end)
+    if file.is_remote or piece.end is None or not loaders.goes_on(loaders.loader_for(path, file.kind)):
+        yield from (named(file.uri, path, item) for item, _ in read)  # nothing else was fetched, or is read
+        return
     for item, place in read:
         if place is None and not piece.is_last:
             return
-        if place is not None and piece.end is not None and place.at > piece.end:  # also what was added meanwhile
+        if place is not None and place.at > piece.end:  # also what was added meanwhile
             return
         yield named(file.uri, path, item)
 

@@ -16,8 +16,9 @@ from semsearch import __version__
 from semsearch.errors import SemsearchError
 from semsearch.scale.actors import Embedder, How, source
 from semsearch.scale.cluster import READING_CPUS, Engine, most_workers
+from semsearch.scale.known import Known
 from semsearch.scale.parts import Done, done_of
-from semsearch.scale.shards.cutting import Shard
+from semsearch.scale.shards.shard import Shard
 from semsearch.utils.reasons import one_line
 
 READERS = 2  # reading tasks at a time: a core reads some thousand documents a second, and embeds some hundred
@@ -27,13 +28,13 @@ IN_FLIGHT = 2  # parts sent to an actor: one is embedded while the next arrives
 
 
 def dataset(
-    ray: Any, shards: Sequence[Shard], how: How, engine: Engine, desk: str, known: frozenset[bytes], *, everywhere: bool
+    ray: Any, shards: Sequence[Shard], how: How, engine: Engine, desk: str, known: Known | None, *, everywhere: bool
 ) -> Any:
     """The pipeline of Ray Data, not begun yet. Raises UsageError where the workers do not fit."""
     reading_cpus = READING_CPUS if everywhere else 0.0  # on the driver's machine, which may offer no processor
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     most = most_workers(engine, nodes, reading_cpus=reading_cpus)
-    keys = ray.put(known) if known else None
+    keys = ray.put(known.keys) if known else None  # one copy for all tasks of a machine
     with _context(ray):
         read = ray.data.read_datasource(
             source(shards, keys, everywhere=everywhere),
@@ -61,16 +62,13 @@ def _context(ray: Any) -> Iterator[None]:
     current = ray.data.DataContext.get_current()
     wanted = {"target_max_block_size": BLOCK_BYTES, "enable_progress_bars": False}
     before = {name: getattr(current, name) for name in wanted}
-    ordered = current.execution_options.preserve_order
     try:
         for name, setting in wanted.items():
             setattr(current, name, setting)
-        current.execution_options.preserve_order = True
         yield
     finally:
         for name, setting in before.items():
             setattr(current, name, setting)
-        current.execution_options.preserve_order = ordered
 
 
 def answers(ray: Any, dataset: Any, desk: Any, patience: float) -> Generator[Done, None, None]:

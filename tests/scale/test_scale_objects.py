@@ -6,16 +6,21 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from helpers.filemaking import parquet
 
 from semsearch import SyncOptions
+from semsearch.documents import loaders
 from semsearch.documents.walk import Rules
 from semsearch.errors import NotFound, UsageError
+from semsearch.indexing.reading import named
 from semsearch.scale import inputs
 from semsearch.scale.parts import documents
-from semsearch.scale.shards import objects
-from semsearch.scale.shards.cutting import Cutter, Piece
+from semsearch.scale.shards import borders, objects
+from semsearch.scale.shards.cutting import Cutter
+from semsearch.scale.shards.shard import Piece
 from semsearch.types import Document, Skipped
 
 
@@ -63,6 +68,63 @@ def test_patterns_choose_objects_and_parquet_has_to_be_asked_for(tmp_path: Path)
     assert [one.text for one in found] == ["One.", "Two."]
     found, _ = read(tmp_path.as_uri(), SyncOptions(rules=Rules(include=("deep/**",))))
     assert [one.id for one in found] == ["deep/er/note.md"]
+
+
+def large(folder: Path, name: str) -> Path:
+    """A file of 95 records, some without an id, one of them broken, with lines of 40 kB before its end."""
+    folder.mkdir(exist_ok=True)
+    path, texts = folder / name, [f"Record {n}.\n" + "kettle " * (6_000 if n > 60 else 5) for n in range(95)]
+    ids = [f"r{n}" if n % 3 else None for n in range(95)]
+    if name.endswith("jsonl"):
+        lines = [
+            json.dumps({"text": text} | ({"id": one} if one else {})) for one, text in zip(ids, texts, strict=True)
+        ]
+        path.write_text("\n".join([*lines[:50], "no json", *lines[50:]]) + "\n")
+    elif name.endswith("csv"):
+        path.write_text("text,n\n" + "".join(f'"{text}",{n}\n' for n, text in enumerate(texts)))
+    else:
+        pq.write_table(pa.table({"id": ids, "text": texts}), path, 5, compression="none", use_dictionary=False)
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
+def test_a_large_object_is_cut_and_no_more_of_it_is_fetched_than_a_part_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(borders, "WHOLE", 1000)
+    monkeypatch.setattr(objects, "EDGE", 2**16)
+    path = large(tmp_path / "store", name)
+    found = inputs.of_store([path.parent.as_uri()], SyncOptions(kind="parquet" if "parquet" in name else None)).files
+    shards = list(Cutter(10, "w").shards(found))
+    assert len(shards) >= 9 and sum(shard.size for shard in shards) == path.stat().st_size
+    assert len({shard.name for shard in shards}) == len(shards)
+    whole = [named(name, path, item) for item in loaders.load(path)]
+    assert [item for shard in shards for item in documents(shard.pieces)] == whole and len(whole) in (95, 96)
+    [piece] = shards[-1].pieces
+    with objects.local(piece.file.location, (piece.start.at, piece.file.size, piece.file.size)) as copy:
+        content, fetched = path.read_bytes(), copy.read_bytes()
+    assert fetched[piece.start.at :] == content[piece.start.at :] and len(fetched) == len(content)
+    assert not any(fetched[2**16 : piece.start.at]) and any(content[2**16 : piece.start.at])
+
+
+def test_a_small_object_is_not_read_for_cutting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    large(tmp_path / "store", "a.jsonl")
+    found = inputs.of_store([(tmp_path / "store").as_uri()], SyncOptions()).files
+    monkeypatch.setattr(objects, "opened", None)
+    assert len(list(Cutter(10, "w").shards(found))) == 1
+
+
+def test_an_object_that_changes_after_it_was_cut_is_left_to_another_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(borders, "WHOLE", 1000)
+    path = large(tmp_path / "store", "a.jsonl")
+    [file] = inputs.of_store([path.parent.as_uri()], SyncOptions()).files
+    shards = list(Cutter(10, "w").shards([file]))
+    path.write_text('{"text": "Another."}\n' * 200)
+    for shard in shards:
+        [skipped] = documents(shard.pieces)
+        assert isinstance(skipped, Skipped) and skipped.reason.startswith(objects.UNREACHED)
 
 
 @pytest.mark.parametrize("folder", ["plain", "my docs", "50%25", "a#b"])

@@ -7,14 +7,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from semsearch.documents import loaders
 from semsearch.documents.loaders import Fields
 from semsearch.indexing.reading import named
 from semsearch.scale import parts
+from semsearch.scale.known import Known
 from semsearch.scale.parts import documents
-from semsearch.scale.shards.cutting import Cutter, File, Piece, Shard
+from semsearch.scale.shards.cutting import Cutter
+from semsearch.scale.shards.shard import File, Piece, Shard
 from semsearch.stores.records import text_hash
 from semsearch.types import Document, Mark, Skipped
 
@@ -53,6 +57,36 @@ def test_the_shards_of_a_table_have_its_documents_in_order(tmp_path: Path) -> No
     shards = cut([file(path)])
     assert len(shards) == 4
     assert [item for shard in shards for item in documents(shard.pieces)] == local(path)
+
+
+def row_groups(path: Path, count: int, *, rows: int, column: str = "text") -> Path:
+    """A table of records, some with ids, in groups of so many rows."""
+    ids = [f"r{n}" if n % 3 else None for n in range(count)]
+    table = pa.table({"id": ids, column: [f"Row {n} is about kettles." for n in range(count)]})
+    pq.write_table(table, path, row_group_size=rows)
+    return path
+
+
+def test_the_shards_of_a_parquet_file_are_groups_of_rows_in_order(tmp_path: Path) -> None:
+    path = row_groups(tmp_path / "notes.parquet", 35, rows=4)
+    shards = cut([file(path)])
+    assert [sum(1 for _ in documents(shard.pieces)) for shard in shards] == [12, 12, 11]
+    assert [item for shard in shards for item in documents(shard.pieces)] == local(path)
+    assert sum(shard.size for shard in shards) == path.stat().st_size
+
+
+def test_a_new_name_of_a_column_of_parquet_changes_all_its_shards(tmp_path: Path) -> None:
+    path = row_groups(tmp_path / "notes.parquet", 30, rows=10)
+    before = {shard.name for shard in cut([file(path)])}
+    row_groups(path, 30, rows=10, column="body")
+    assert not before & {shard.name for shard in cut([file(path)])} and len(before) == 3
+
+
+def test_a_parquet_file_that_is_damaged_is_skipped_with_the_reason(tmp_path: Path) -> None:
+    path = row_groups(tmp_path / "notes.parquet", 30, rows=10)
+    path.write_bytes(path.read_bytes()[:-40])
+    [skipped] = [item for shard in cut([file(path)]) for item in documents(shard.pieces)]
+    assert isinstance(skipped, Skipped) and "Parquet" in skipped.reason
 
 
 def test_a_new_header_of_a_table_changes_all_its_shards(tmp_path: Path) -> None:
@@ -152,9 +186,18 @@ def test_parts_carry_every_document_and_what_was_skipped(tmp_path: Path) -> None
 def test_documents_that_are_stored_are_left_out_of_the_parts(tmp_path: Path) -> None:
     path = lines(tmp_path / "notes.jsonl", 5)
     items = [item for item in local(path) if isinstance(item, Document)]
-    known = frozenset(parts.key(item.id, text_hash(item.text), item.title) for item in items[1:])
+    known = Known.of(parts.key(item.id, text_hash(item.text), item.title) for item in items[1:])
     [part] = parts.parts("s", [(item, None) for item in items], known)
     assert list(part) == items[:1]
+    [part] = parts.parts("s", [(item, None) for item in items], Known.of([]))
+    assert list(part) == items
+
+
+def test_a_stored_document_takes_sixteen_bytes_of_memory_and_is_found_whatever_its_key() -> None:
+    keys = [n.to_bytes(parts.KEY, "big") for n in range(1, 500)] + [n.to_bytes(parts.KEY, "little") for n in range(500)]
+    known = Known.of(keys)
+    assert known.keys.nbytes == 16 * len(keys) and all(key in known for key in keys)
+    assert not any(n.to_bytes(parts.KEY, "big") in known for n in range(500, 900))
 
 
 def test_an_id_that_comes_twice_in_a_shard_is_skipped_with_the_reason(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from semsearch.scale.encoding import Embedding
 from semsearch.scale.found_vectors import FoundVectors
 from semsearch.scale.job_report import JobReport
 from semsearch.scale.jobs import embedded_ahead
-from semsearch.scale.shards.cutting import Shard
+from semsearch.scale.shards.shard import Shard
 from semsearch.scale.stored.shard_folder import ShardFolder
 from semsearch.types import SyncReport
 
@@ -41,7 +41,7 @@ def in_this_process(end: Callable[[], None]) -> Any:
         report = JobReport(len(shards), before=sum(shard.name in folder.done for shard in shards))
         for shard in shards:
             if shard.name not in folder.done:
-                for part in parts.parts(shard.name, parts.located(shard.pieces), more.get("known", frozenset())):
+                for part in parts.parts(shard.name, parts.located(shard.pieces), more.get("known")):
                     done = actor.answer(part)
                     folder.put(done)
                     report.add(done)

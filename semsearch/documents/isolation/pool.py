@@ -13,7 +13,7 @@ from threading import Lock, Thread
 
 from semsearch.documents.isolation.limits import Limits
 from semsearch.documents.isolation.process import Worker
-from semsearch.documents.parsing.records import Fields
+from semsearch.documents.parsing.records import WHOLE, Fields, Span
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 
@@ -34,13 +34,15 @@ class Pool:
         self._wanted: SimpleQueue[SimpleQueue[Worker | Exception]] = SimpleQueue()
         self._watcher: Thread | None = None
 
-    def read(self, loader: str, path: Path, fields: Fields, limits: Limits, most: int) -> Iterator[Document | Skipped]:
+    def read(
+        self, loader: str, path: Path, fields: Fields, limits: Limits, most: int, span: Span
+    ) -> Iterator[Document | Skipped]:
         """What a loader finds in a file. Raises as `Worker.read` does."""
         worker = self._take()
         try:
             if not worker.ready:
                 worker.wait_until_ready()
-            yield from worker.read(loader, path, fields, limits, most)
+            yield from worker.read(loader, path, fields, limits, most, span)
         finally:
             self._give_back(worker)
 
@@ -114,9 +116,11 @@ class Pool:
 _pool = Pool()
 
 
-def read(loader: str, path: Path, fields: Fields, limits: Limits, most: int) -> Iterator[Document | Skipped]:
+def read(
+    loader: str, path: Path, fields: Fields, limits: Limits, most: int, span: Span = WHOLE
+) -> Iterator[Document | Skipped]:
     """What a loader finds in a file, up to `most` bytes, read by another process. Raises as `Worker.read` does."""
-    return _pool.read(loader, path, fields, limits, most)
+    return _pool.read(loader, path, fields, limits, most, span)
 
 
 def pids() -> list[int]:

@@ -4,6 +4,7 @@ A loader is a module with the members of `Loader`. One whose files consist of re
 `RECORDS = True`, and may have the members of `RecordLoader`. One with `ISOLATED = True` runs in another process, with
 limits of time, memory and output. `Document.id` is relative to the file: "" for its only document, the id of a record
 that has one, and "#12", its line or row, for a record without; "#name" for a part of a file, such as an attachment.
+Where it can be cut without being parsed, an isolated one of records has the members of `CutLoader`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePath
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from semsearch.documents.isolation import pool
 from semsearch.documents.isolation.limits import Exceeded as Exceeded
@@ -25,9 +26,10 @@ from semsearch.documents.parsing.enclosed import MOST_DEPTH
 from semsearch.documents.parsing.enclosed import Enclosed as Enclosed
 from semsearch.documents.parsing.enclosed import Heartbeat as Heartbeat
 from semsearch.documents.parsing.file_type import kind_of_bytes, records_on_stdin
-from semsearch.documents.parsing.records import Digest, Step
+from semsearch.documents.parsing.records import WHOLE, Digest, Step
 from semsearch.documents.parsing.records import Fields as Fields
 from semsearch.documents.parsing.records import Place as Place
+from semsearch.documents.parsing.records import Span as Span
 from semsearch.errors import SemsearchError, Unreadable
 from semsearch.types import Document, Skipped
 from semsearch.utils import plugins
@@ -68,6 +70,16 @@ class RecordLoader(Loader, Protocol):
         """
 
 
+class CutLoader(Loader, Protocol):
+    """A loader, isolated, whose files consist of parts that can be read one by one. Each record gives one item."""
+
+    def places(self, file: BinaryIO) -> list[Place]:
+        """The places between the parts: `number` records and `at` bytes are before each. Raises Unreadable."""
+
+    def load_span(self, path: Path, fields: Fields, span: Span) -> Iterator[Document | Skipped]:
+        """The documents of the parts that begin within `span`. Raises as `load`."""
+
+
 def loader_for(path: Path, kind: str = "auto") -> str:
     """The name of the loader for `path`: by its suffix, else by its first bytes.
 
@@ -100,12 +112,22 @@ def load(
 
 
 def read_from(
-    path: Path, kind: str, fields: Fields, start: Place, digest: Digest, limits: Limits | None = None
+    path: Path,
+    kind: str,
+    fields: Fields,
+    start: Place,
+    digest: Digest,
+    limits: Limits | None = None,
+    *,
+    end: int | None = None,
 ) -> Iterator[Step]:
-    """As `RecordLoader.read_from`, for every loader: one that cannot go on reading has no places. Raises as `load`."""
+    """As `RecordLoader.read_from`, for every loader: one that cannot go on reading has no places. Raises as `load`.
+
+    `end`: where a `CutLoader` stops; who reads others looks at their places.
+    """
     name = loader_for(path, kind)
     try:
-        for item, place in _steps(name, path, fields, start, digest, limits):
+        for item, place in _steps(name, path, fields, Span(start, end), digest, limits):
             yield (shortened(item) if isinstance(item, Skipped) else item), place
     except MemoryError as error:
         raise Unreadable("there is not enough memory to read it") from error
@@ -119,29 +141,39 @@ def goes_on(name: str) -> bool:
     return hasattr(_loader(name), "read_from")
 
 
-def _steps(
-    name: str, path: Path, fields: Fields, start: Place, digest: Digest, limits: Limits | None
-) -> Iterator[Step]:
+def places(name: str, file: BinaryIO) -> list[Place]:
+    """Where the file of a `CutLoader` can be cut, by its description alone; none of others. Raises Unreadable."""
+    found = getattr(_loader(name), "places", None)
+    with _unreadable(name):
+        return found(file) if found else []
+
+
+def _steps(name: str, path: Path, fields: Fields, span: Span, digest: Digest, limits: Limits | None) -> Iterator[Step]:
     loader = _loader(name)
     if getattr(loader, "ISOLATED", True):
         limits = limits or Limits.current()
-        found = pool.read(name, path, fields, limits, limits.of_file(path, records=has_records(name)))
+        found = pool.read(name, path, fields, limits, limits.of_file(path, records=has_records(name)), span)
         yield from ((item, None) for item in found)
     elif not goes_on(name):
         yield from ((item, None) for item in read(name, path, fields) if not isinstance(item, Heartbeat))
     else:
         resumable: RecordLoader = plugins.load(_HERE, name)
         with _unreadable(name):
-            yield from resumable.read_from(path, fields, start, digest)
+            yield from resumable.read_from(path, fields, span.start, digest)
 
 
-def read(name: str, path: Path, fields: Fields, depth: int = 0) -> Iterator[Document | Skipped | Heartbeat]:
+def read(
+    name: str, path: Path, fields: Fields, depth: int = 0, span: Span = WHOLE
+) -> Iterator[Document | Skipped | Heartbeat]:
     """What the loader called `name` finds, read in this process and without limits. Raises as `Loader.load`.
+
+    `span`: for a `CutLoader` alone, what of the file is read.
 
     MemoryError passes. A file that is `depth` files deep within another one has no more than MOST_DEPTH.
     """
     with _unreadable(name):
-        for item in _loader(name).load(path, fields):
+        loader: Any = _loader(name)
+        for item in loader.load(path, fields) if span == WHOLE else loader.load_span(path, fields, span):
             if not isinstance(item, Enclosed):
                 yield item
             elif depth < MOST_DEPTH:

@@ -27,6 +27,16 @@ class Place(NamedTuple):
     number: int = 0
 
 
+class Span(NamedTuple):
+    """A part of a file: what is after the place `start`, up to byte `end`; None: to the end of the file."""
+
+    start: Place = Place()
+    end: int | None = None
+
+
+WHOLE = Span()
+
+
 class Digest(Protocol):
     """A hash of `hashlib`."""
 

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from semsearch.documents.vector_files import arrow
@@ -19,6 +19,8 @@ from semsearch.utils.atomic_write import scratch_folder
 from semsearch.utils.reasons import one_line
 
 UNREACHED = "cannot be fetched: "  # begins the reason of an object that a later run may get
+EDGE = BLOCK = 2**20  # bytes. Of the beginning: the first line names the columns of a table
+PARQUET = b"PAR1"  # its last bytes
 WITHOUT_PASSWORD = "Keys come from the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, for example."
 
 
@@ -36,7 +38,7 @@ def below(address: str) -> list[StoredObject]:
     if (found_password := urlsplit(address).password) is not None:
         harmless = address.replace(f":{found_password}@", ":…@")
         raise UsageError(f"the address {harmless} has a password in it.", WITHOUT_PASSWORD)
-    store, path = _opened(address)
+    store, path = _store(address)
     kinds = _fs().FileType
     try:
         top = store.get_file_info(path)
@@ -58,9 +60,11 @@ def below(address: str) -> list[StoredObject]:
 
 
 @contextmanager
-def local(location: str) -> Iterator[Path]:
+def local(location: str, part: tuple[int, int, int] | None = None) -> Iterator[Path]:
     """A file of this machine with the content of `location`: the very file for a path.
 
+    part: the first byte of an object, the byte after the last one, and the bytes that the whole object has. Only these
+    are fetched, with what describes them, its beginning and the end of Parquet: the others are a hole in the file.
     Raises Unreadable, with a reason that begins with UNREACHED.
     """
     if "://" not in location:
@@ -68,13 +72,44 @@ def local(location: str) -> Iterator[Path]:
         return
     with scratch_folder() as folder:
         try:
-            store, path = _opened(location)
+            store, path = _store(location)
             copy = folder / PurePosixPath(path).name
-            with store.open_input_stream(path) as source, copy.open("wb") as target:
-                shutil.copyfileobj(source, target)
+            if part is None:
+                with store.open_input_stream(path) as source, copy.open("wb") as target:
+                    shutil.copyfileobj(source, target)
+            else:
+                with store.open_input_file(path) as source, copy.open("wb") as target:
+                    _copy_part(source, target, *part)
         except (OSError, UsageError) as error:
             raise Unreadable(f"{UNREACHED}{one_line(str(error))}") from error
         yield copy
+
+
+def opened(location: str) -> BinaryIO:
+    """An object, open for reading from any place. Raises OSError, UsageError."""
+    store, path = _store(location)
+    found: BinaryIO = store.open_input_file(path)
+    return found
+
+
+def _copy_part(source: Any, target: BinaryIO, start: int, end: int, size: int) -> None:
+    if source.size() != size:
+        raise OSError(f"it had {size:,} bytes when the job began, and has {source.size():,} now")
+    footer = footer_bytes(source, size)
+    for begin, stop in ((0, min(EDGE, start)), (start, end), (max(end, size - footer) if footer else size, size)):
+        source.seek(begin)
+        target.seek(begin)
+        while begin < stop and (block := source.read(min(BLOCK, stop - begin))):
+            target.write(block)
+            begin += len(block)
+    target.truncate(size if footer else end)  # who reads lines would read a hole to its end
+
+
+def footer_bytes(source: Any, size: int) -> int:
+    """The bytes of the description at the end of a Parquet file; 0 for others."""
+    source.seek(max(0, size - len(PARQUET) - 4))
+    end: bytes = source.read()
+    return int.from_bytes(end[:4], "little") + len(end) if end.endswith(PARQUET) else 0
 
 
 def folder_name(address: str, found: Sequence[StoredObject]) -> str:
@@ -84,7 +119,7 @@ def folder_name(address: str, found: Sequence[StoredObject]) -> str:
     return place.parent.name if is_object else place.name
 
 
-def _opened(address: str) -> tuple[Any, str]:
+def _store(address: str) -> tuple[Any, str]:
     """The store of an address, and the path in it. Raises UsageError, MissingExtra."""
     try:
         store, path = _fs().FileSystem.from_uri(address)
