@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from helpers.commandline import CommandLine
     from postgres_server import PostgresServer
@@ -63,6 +63,21 @@ FIRST = (  # a worker takes a file at a time: the longest ones first, or one of 
     ),
     *("browser/", "faults/", "ui/test_pages_evaluate", "training/", "contracts/", "test_index_model"),
 )
+
+
+class ExamplesAlone:
+    """Doctests are looked for in files that have some: each worker would import any other for nothing."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        found = yield
+        if file_path.suffix != ".py" or b">>> " in file_path.read_bytes():
+            return found
+        return [each for each in found if type(each) is pytest.Module]  # not of the class that doctests derive from it
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(ExamplesAlone())  # for semsearch/ too: a hook of this file is for tests/
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
