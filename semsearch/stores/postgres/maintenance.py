@@ -28,16 +28,16 @@ def update_vector_index(connection: Connection, space: SpaceVectors, backend: st
     known = ("auto", *plugins.names(backends))
     if backend not in known:
         raise UnknownName("backend", backend, known)
-    has, many = space.has_index(), space.count() >= HNSW_FROM
-    wanted = space.dim <= MOST_DIM[space.kind] and (many or has if backend == "auto" else backend not in COMPARED)
+    has, many = space.index_kind() is not None, space.count() >= HNSW_FROM
+    wanted = space.dim <= MOST_DIM[space.next_kind] and (many or has if backend == "auto" else backend not in COMPARED)
     drop = f"DROP INDEX IF EXISTS {space.index}"
-    build = f"{space.index} ON {space.table} USING hnsw (vector {space.kind}_cosine_ops)"
-    build = f"{build} WITH (m = {M}, ef_construction = {EF_CONSTRUCTION})"
+    over = f"{space.as_indexed(space.next_kind)} {space.next_kind}_cosine_ops"
+    build = f"{space.index} ON {space.table} USING hnsw ({over}) WITH (m = {M}, ef_construction = {EF_CONSTRUCTION})"
     if has if not wanted else (has and when != "always"):
         if not wanted:
             _run(connection, [drop], lambda: False)
     elif wanted:
-        _run(connection, [drop, f"CREATE INDEX {build}"], lambda: not has and space.has_index())
+        _run(connection, [drop, f"CREATE INDEX {build}"], lambda: not has and space.index_kind() is not None)
 
 
 def _run(connection: Connection, statements: list[str], is_done: Callable[[], bool]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from semsearch.errors import NotFound
 from semsearch.stores.postgres.allowed import AllowedPassages
 from semsearch.stores.postgres.server.connection import Connection
-from semsearch.stores.postgres.server.schema import vectors_table
+from semsearch.stores.postgres.server.schema import kind_of_vectors, vectors_table
 from semsearch.stores.postgres.server.vector_types import Kind, unpacked, written
 from semsearch.stores.protocol import Dense
 from semsearch.utils import vectors as vector_checks
@@ -61,10 +61,21 @@ class SpaceVectors:
         """The number of vectors, from a counter."""
         return self._db.count(self.counter)
 
-    def has_index(self) -> bool:
-        """Whether there is a finished HNSW index."""
-        sql = "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(%s) AND indisvalid"
-        return bool(self._db.rows(sql, (self.index,)))
+    @property
+    def next_kind(self) -> Kind:
+        """The type of the vectors in the next HNSW index; a table keeps the type that it was made with."""
+        return "halfvec" if self.kind == "halfvec" else kind_of_vectors(self._db.pgvector)
+
+    def index_kind(self) -> Kind | None:
+        """The type of the vectors in the HNSW index; None where there is no finished one."""
+        sql = """SELECT o.opcname FROM pg_index i JOIN pg_opclass o ON o.oid = i.indclass[0]
+                 WHERE indexrelid = to_regclass(%s) AND indisvalid"""
+        rows = self._db.rows(sql, (self.index,))
+        return cast(Kind, rows[0][0].removesuffix("_cosine_ops")) if rows else None
+
+    def as_indexed(self, kind: Kind) -> str:
+        """What an index of vectors of this type is over."""
+        return "vector" if kind == self.kind else f"(vector::{kind}({self.dim}))"
 
     def ids(self) -> Ids:
         """The passages with a vector, ascending."""
@@ -105,8 +116,8 @@ class SpaceVectors:
         rows = vector_checks.check(queries, dim=self.dim, what="query")
         if allowed is not None and not len(allowed):
             return Dense(*_top.nothing(len(rows), k), _plan("exact subset", "exact", allowed))
-        if not exact and self._is_indexed(k, allowed):
-            return self._by_index(rows, k, allowed)
+        if not exact and self._is_indexed(k, allowed) and (kind := self.index_kind()):
+            return self._by_index(rows, k, allowed, kind)
         plan = _plan("exact" if allowed is None else "exact subset", "exact", allowed)
         if len(rows) >= MANY_QUERIES:
             return Dense(*self._compared_here(rows, k, allowed), plan)
@@ -114,7 +125,7 @@ class SpaceVectors:
 
     def _is_indexed(self, k: int, allowed: AllowedPassages | None) -> bool:
         few = allowed is not None and len(allowed) <= SUBSET_SHARE * self.count()
-        return k <= MOST_EF and not few and self.has_index()
+        return k <= MOST_EF and not few
 
     def _exact(self, query: Vectors, k: int, allowed: AllowedPassages | None) -> list[tuple[int, float]]:
         """(passage, cosine) of the k nearest, every vector compared. The sum keeps an index out of it."""
@@ -124,23 +135,26 @@ class SpaceVectors:
         text = written(query)
         return self._db.rows(sql, [text, *values, text, k])
 
-    def _by_index(self, queries: Vectors, k: int, allowed: AllowedPassages | None) -> Dense:
+    def _by_index(self, queries: Vectors, k: int, allowed: AllowedPassages | None, kind: Kind) -> Dense:
         ef = min(MOST_EF, max(LEAST_EF, BREADTH * k)) if allowed is None else MOST_EF
         self._db.set_local("hnsw.ef_search", ef)
         enough = min(k, len(allowed) if allowed is not None else self.count())
         found, plan = [], {**_plan("hnsw", "hnsw", allowed), "fetched": ef}
         for query in queries:
-            near = self._nearest(query, k, ef, allowed)
+            near = self._nearest(query, k, ef, allowed, kind)
             if len(near) < enough:
                 near = self._exact(query, k, allowed)
                 plan["pass"] = "hnsw, then exact"
             found.append(near)
         return Dense(*_stacked(found, k), plan)
 
-    def _nearest(self, query: Vectors, k: int, ef: int, allowed: AllowedPassages | None) -> list[tuple[int, float]]:
+    def _nearest(
+        self, query: Vectors, k: int, ef: int, allowed: AllowedPassages | None, kind: Kind
+    ) -> list[tuple[int, float]]:
         only, values = _only(allowed)
         text = written(query)
-        inner = f"SELECT passage, vector FROM {self.table} ORDER BY vector <=> %s::{self.kind} LIMIT %s"
+        distance = f"{self.as_indexed(kind)} <=> %s::{kind}({self.dim})"
+        inner = f"SELECT passage, vector FROM {self.table} ORDER BY {distance} LIMIT %s"
         sql = f"""WITH near AS MATERIALIZED ({inner})
                   SELECT passage, 1 - (vector::vector <=> %s::vector) AS cosine FROM near {only}
                   ORDER BY cosine DESC, passage LIMIT %s"""
@@ -158,12 +172,12 @@ class SpaceVectors:
 
     def info(self, space: Space) -> JsonObject:
         """The space with its backend and the reason for it."""
-        count, indexed = self.count(), self.has_index()
+        count, indexed = self.count(), self.index_kind()
         encoder = {key: value for key, value in space.info.items() if key != "background"}
         why = f"{count:,} vectors; compared one by one up to {HNSW_FROM:,}"
         if indexed:
-            why = f"{count:,} vectors; an index of pgvector (m={M}, ef_construction={EF_CONSTRUCTION})"
-        elif self.dim > MOST_DIM[self.kind]:
+            why = f"{count:,} vectors; an index of pgvector ({indexed}, m={M}, ef_construction={EF_CONSTRUCTION})"
+        elif self.dim > MOST_DIM[self.next_kind]:
             why = f"{count:,} vectors; pgvector has no index for a width of {self.dim:,}"
         elif count >= HNSW_FROM:
             why = f"{count:,} vectors; no index was built yet, or an exact search was asked for"

@@ -210,7 +210,7 @@ class PostgresWriter:
         sql = """INSERT INTO spaces (fingerprint, name, dim, kind, info) VALUES (%s, %s, %s, %s, %s)
                  ON CONFLICT (fingerprint) DO NOTHING RETURNING id"""
         with self.transaction():
-            kind = self._db.on_session(kind_of_vectors)
+            kind = kind_of_vectors(self._db.pgvector)
             values = (stored(fingerprint), stored(name), dim, kind, to_json(dict(info)))
             for (number,) in self._db.returned(sql, values):
                 self._db.execute(

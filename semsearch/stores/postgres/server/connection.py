@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -192,6 +193,11 @@ class Connection:
     def add_terms(self, terms: set[str]) -> None:
         """Record words for the vocabulary, inside `transaction()`."""
         self._writing().terms |= terms - self._known_terms
+
+    @cached_property
+    def pgvector(self) -> str:
+        """The version of pgvector in the database, read once."""
+        return str(self.rows("SELECT extversion FROM pg_extension WHERE extname = 'vector'")[0][0])
 
     def parsed(self, packed: str) -> Any:
         """A stored JSON value. Raises Corrupt."""
@@ -386,8 +392,7 @@ class Connection:
                 schema.check(raw, self.name)
             register(raw)
             seconds = WRITE_SECONDS if self._write else READ_SECONDS
-            raw.execute(f"SET statement_timeout = '{seconds}s'".encode())
-            raw.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'".encode())
+            raw.execute(f"SET statement_timeout = '{seconds}s'; SET lock_timeout = '{LOCK_SECONDS}s'".encode())
         except BaseException:
             raw.close()
             raise

@@ -162,11 +162,10 @@ def require_extension(raw: Raw, where: str) -> None:
         pass
 
 
-def kind_of_vectors(raw: Raw) -> Kind:
-    """The type of new vectors: of half precision, as in a local store, where the server has it."""
-    row = raw.execute(b"SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
-    version = tuple(int(part) for part in str(row[0]).split(".")[:2]) if row else (0, 0)
-    return "halfvec" if version >= HALFVEC else "vector"
+def kind_of_vectors(version: str) -> Kind:
+    """The type of new vectors and indexes in this version of pgvector: of half precision, as in a local store."""
+    parts = tuple(int(part) for part in version.split(".")[:2])
+    return "halfvec" if parts >= HALFVEC else "vector"
 
 
 def create(raw: Raw, schema: str, collection: str) -> None:
