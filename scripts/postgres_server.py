@@ -2,8 +2,9 @@
 
     python scripts/postgres_server.py FOLDER        runs one until Ctrl+C, and prints what to write after --store
 
-It listens on a Unix socket in its folder alone, and ends by its process id. PostgreSQL refuses to run as root, so there
-the processes run as the user nobody.
+It listens on a Unix socket in its folder, and on the network only where a host is given; it ends by its process id.
+PostgreSQL refuses to run as root, so there the processes run as the user nobody. SEMSEARCH_POSTGRES may name a folder
+with other binaries, such as those of a PostgreSQL with a newer pgvector.
 """
 
 from __future__ import annotations
@@ -20,15 +21,19 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 PATIENCE = 60.0  # seconds until a server answers, or has ended
 USER = "semsearch"
+PORT = 5432  # also part of the name of the socket
 FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")  # for tests that pull no plug
 MAX_CONNECTIONS = 40
 
 
 def binaries() -> Path | None:
     """The folder with initdb and postgres; None where the package pgserver is not installed."""
+    if chosen := os.environ.get("SEMSEARCH_POSTGRES"):
+        return Path(chosen)
     found = importlib.util.find_spec("pgserver")
     if found is None or not found.submodule_search_locations:
         return None
@@ -36,16 +41,36 @@ def binaries() -> Path | None:
 
 
 class PostgresServer:
-    """A server with its data in `folder`."""
+    """A server with its data in `folder`.
 
-    def __init__(self, folder: Path, *, settings: Sequence[str] = ()) -> None:
+    host: an address on which it listens too, for whoever reaches it there; inside: what stands before its command, such
+    as `nsenter`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        settings: Sequence[str] = (),
+        host: str = "",
+        port: int = PORT,
+        inside: Sequence[str] = (),
+    ) -> None:
         self.folder, self.settings = folder, tuple(settings)
+        self.host, self.port, self._inside = host, port, tuple(inside)
         self.data, self.sockets, self.log = folder / "data", folder / "s", folder / "log"
         self.process: subprocess.Popen[bytes] | None = None
 
     def address(self, database: str = "postgres", user: str = USER) -> str:
         """What stands after `--store postgres:`."""
-        return f"postgresql:///{database}?host={self.sockets}&user={user}"
+        if self.host:
+            return f"postgresql://{user}@{self.host}:{self.port}/{database}"
+        return f"postgresql:///{database}?host={self.sockets}&port={self.port}&user={user}"
+
+    @property
+    def store(self) -> str:
+        """What stands after `--store`."""
+        return f"postgres:{self.address()}"
 
     def prepare(self) -> None:
         """Make its folders."""
@@ -57,32 +82,46 @@ class PostgresServer:
         """Make an empty cluster of databases."""
         self.prepare()
         self.run("initdb", "-D", str(self.data), "-E", "UTF8", "--locale=C", "-A", "trust", "-U", USER)
+        if self.host:
+            with (self.data / "pg_hba.conf").open("a", encoding="utf-8") as file:
+                file.write("host all all samenet trust\n")
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        options = ["-D", str(self.data), "-k", str(self.sockets), "-c", "listen_addresses="]
+        options = ["-D", str(self.data), "-k", str(self.sockets), "-c", f"listen_addresses={self.host}"]
+        options += ["-p", str(self.port)]
         for setting in (f"max_connections={MAX_CONNECTIONS}", *self.settings):
             options += ["-c", setting]
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [str(_required() / "postgres"), *options],
-                stdout=log,
-                stderr=log,
-                cwd=self.folder,
-                user=_user(),
-                group=_group(),
-                extra_groups=_groups(),
-                preexec_fn=_die_with_parent,
-            )
+            self.process = self._started([str(_required() / "postgres"), *options], log)
         end = time.monotonic() + PATIENCE
         while not self.answers():
             if self.process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"PostgreSQL did not start: {self.log.read_text()[-2000:]}")
             time.sleep(0.05)
 
+    def _started(self, command: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+        if self._inside:  # as root, until it is there
+            command = [*self._inside, *_as_user(), *command]
+            return subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder)
+        return subprocess.Popen(
+            command,
+            stdout=log,
+            stderr=log,
+            cwd=self.folder,
+            user=_user(),
+            group=_group(),
+            extra_groups=_groups(),
+            preexec_fn=_die_with_parent,
+        )
+
+    def runs(self) -> bool:
+        """Whether its process is there."""
+        return self.process is not None and self.process.poll() is None
+
     def answers(self) -> bool:
         """Whether it takes connections."""
-        command = [str(_required() / "pg_isready"), "-q", "-h", str(self.sockets), "-d", "postgres"]
+        command = [str(_required() / "pg_isready"), "-q", *self._reached(), "-d", "postgres"]
         return subprocess.run(command, check=False).returncode == 0
 
     def stop(self) -> None:
@@ -95,7 +134,10 @@ class PostgresServer:
 
     def sql(self, statement: str, database: str = "postgres") -> str:
         """The output of a statement, without a heading."""
-        return self.run("psql", "-h", str(self.sockets), "-U", USER, "-d", database, "-X", "-A", "-t", "-c", statement)
+        return self.run("psql", *self._reached(), "-U", USER, "-d", database, "-X", "-A", "-t", "-c", statement)
+
+    def _reached(self) -> list[str]:
+        return ["-h", str(self.sockets), "-p", str(self.port)]
 
     def run(self, program: str, *arguments: str) -> str:
         """Run one of PostgreSQL's programs. Raises RuntimeError with what it says."""
@@ -130,15 +172,26 @@ class PostgresServer:
 def running(*settings: str) -> Iterator[PostgresServer]:
     """A server in a temporary folder: the path of a socket may have 107 bytes."""
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
-    folder.chmod(0o755)
-    server = PostgresServer(folder, settings=settings)
+    try:
+        with running_at(folder, settings=settings) as server:
+            yield server
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def running_at(
+    folder: Path, *, settings: Sequence[str] = (), host: str = "", port: int = PORT, inside: Sequence[str] = ()
+) -> Iterator[PostgresServer]:
+    """A new server with its data in `folder`, which its user has to reach."""
+    server = PostgresServer(folder, settings=settings, host=host, port=port, inside=inside)
     try:
         server.make()
+        folder.chmod(0o755)
         server.start()
         yield server
     finally:
         server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _required() -> Path:
@@ -152,6 +205,13 @@ def _die_with_parent() -> None:
     """Let the server end with this process, also where that is killed (Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGINT)  # PR_SET_PDEATHSIG
+
+
+def _as_user() -> list[str]:
+    """What stands before a command that is not to run as root, and to end with this process."""
+    if os.geteuid():
+        return []
+    return ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--pdeathsig=INT"]
 
 
 def _user() -> str | None:

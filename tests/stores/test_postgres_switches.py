@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from helpers.postgres import Other, missing, until_one_waits
+from helpers.postgres import Other, missing, postgres_server, until_one_waits
 from helpers.stores import NARROW
 
 from semsearch import Document, Index, Progress
@@ -144,3 +146,23 @@ def test_a_machine_whose_lock_was_lost_ends_in_one_line_where_another_has_re_emb
     with Index.open(two.path, encoder=encoder) as index:
         index.add([Document("d1", "Bread needs salt.")])
         assert index.search("bread and salt", mode="semantic", k=1)[0].document == "d1"
+
+
+# ---- a machine that went
+
+
+def test_the_server_gives_up_a_machine_that_went_within_half_a_minute(tmp_path: Path) -> None:
+    """Else a transaction that a cut network or a power cut has left open holds its locks for two hours."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with tempfile.TemporaryDirectory(prefix="pg-") as folder:
+        Path(folder).chmod(0o755)
+        with postgres_server.running_at(
+            Path(folder) / "server", settings=postgres_server.FAST, host="127.0.0.1", port=port
+        ) as server:
+            with driver.create(tmp_path / "notes", address=server.address()) as writer:
+                names = ("keepalives_idle", "keepalives_interval", "keepalives_count", "user_timeout")
+                found = [writer.connection.rows(f"SHOW tcp_{name}")[0][0] for name in names]
+            assert server.runs()
+    assert found == ["10", "5", "3", "30000"]  # the last one in milliseconds

@@ -20,14 +20,18 @@ READ_SECONDS = 120  # of one statement of a search; `sql` has its own limit
 WRITE_SECONDS = 600  # of one statement of a writer, which may wait for another one
 LOCK_SECONDS = 60  # that a statement waits for the rows of another writer
 SILENCE_SECONDS = 30  # after which a connection without an answer on the network is given up
+_KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}  # seconds, seconds, probes
 _DEFAULTS: dict[str, str | int] = {
     "connect_timeout": CONNECT_SECONDS,
     "application_name": "semsearch",
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
+    **_KEEPALIVES,
     "tcp_user_timeout": SILENCE_SECONDS * 1000,
 }
+# the server gives up a machine that went as soon, or its transaction would hold its locks for two hours
+SILENT_CLIENT = "; ".join(
+    [f"SET tcp_{name} = {value}" for name, value in _KEEPALIVES.items()]
+    + [f"SET tcp_user_timeout = {SILENCE_SECONDS * 1000}"]
+).encode()
 _SECRETS = {"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"}
 EXTENSION = (
     "pgvector has to be installed on the server, and in the database once: CREATE EXTENSION vector. That needs the "

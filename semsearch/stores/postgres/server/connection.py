@@ -25,6 +25,7 @@ from semsearch.stores.postgres.server import schema
 from semsearch.stores.postgres.server.address import (
     LOCK_SECONDS,
     READ_SECONDS,
+    SILENT_CLIENT,
     WRITE_SECONDS,
     Raw,
     Server,
@@ -393,6 +394,7 @@ class Connection:
             register(raw)
             seconds = WRITE_SECONDS if self._write else READ_SECONDS
             raw.execute(f"SET statement_timeout = '{seconds}s'; SET lock_timeout = '{LOCK_SECONDS}s'".encode())
+            raw.execute(SILENT_CLIENT)
         except BaseException:
             raw.close()
             raise
