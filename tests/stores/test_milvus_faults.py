@@ -18,8 +18,9 @@ from helpers.stores import DIM, entry, source
 
 from semsearch.errors import Corrupt, SemsearchError
 from semsearch.indexing.seen import SeenDocuments
+from semsearch.search.searcher import parse_filter
 from semsearch.stores import links
-from semsearch.stores.milvus import commit, documents
+from semsearch.stores.milvus import commit, documents, packing
 from semsearch.stores.milvus.commit import Committer
 from semsearch.stores.milvus.index_tables import IndexTables, keys_of
 from semsearch.stores.milvus.server.calls import Server
@@ -177,6 +178,113 @@ def test_two_machines_of_one_name_and_folder_do_not_take_each_other_for_a_killed
     home.mkdir()
     assert driver.link(writer.reader.location, "")
     assert MilvusWriter(writer.reader.location, writer.reader.tables, None)._name != own
+
+
+def test_an_upsert_that_arrives_after_the_next_run_has_cleared_is_cleared_at_its_end(driver: Any, made: Made) -> None:
+    writer, space = made
+    late: list[tuple[str, list[Any]]] = []
+
+    def on_its_way(self: Server, collection: str, what: list[Any]) -> None:
+        if collection.endswith("_passages"):
+            late.append((collection, what))
+            raise Killed
+        original(self, collection, what)
+
+    original = Server.upsert
+    with pytest.MonkeyPatch.context() as patch, contextlib.suppress(Killed):
+        patch.setattr(Server, "upsert", on_its_way)
+        writer.replace([entry("d", "One. Two")], space.id)
+    writer.close()
+    with driver.open_writer(writer.reader.location) as again:
+        again.begin_run()
+        for collection, what in late:
+            again.reader.tables.server.upsert(collection, what)
+        assert len(problems(again)) == 2  # its file has changed since, and has other passages
+        again.replace([entry("d2", "Three")], space.id)
+        assert len(problems(again)) == 2
+        again.add_run({})
+        assert problems(again) == []
+        assert Committer(again.reader.tables, again._name).record()["again"] == []
+
+
+def test_an_upsert_that_arrives_after_a_call_that_failed_is_cleared_by_the_next_opening(
+    driver: Any, made: Made
+) -> None:
+    writer, space = made
+    with killed_at(1):  # record; no passage
+        writer.replace([entry("d", "One")], space.id)
+    writer.replace([entry("e", "Two")], space.id)  # the same process goes on, and clears
+    name = writer.reader.tables.passages.collection
+    row = {**writer.reader.tables.passages.get(writer.reader.passage_ids("e").tolist()).popitem()[1]}
+    late = {**row, "id": 7, "document": keys_of(["d"])[0], "nothing": [1.0, 0.0]}
+    writer.reader.tables.server.upsert(name, [late])
+    assert len(problems(writer)) == 1
+    writer.close()
+    with driver.open_writer(writer.reader.location) as again:
+        assert problems(again) == []
+
+
+# ---- files of many documents
+
+
+@pytest.mark.parametrize("changed", [{"mtime_ns": 6}, {"path": "moved.md"}])
+def test_a_file_of_many_documents_is_written_again_in_small_parts(
+    made: Made, monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any]
+) -> None:
+    writer, space = made
+    number = writer.put_source(source())
+    long = {"text": "x" * packing.LONGEST}  # in a row of its own
+    writer.replace([entry(f"d{at}", f"Text {at}. More", source=number, metadata=long) for at in range(9)], space.id)
+    monkeypatch.setattr(documents, "AT_ONCE", 2)
+    monkeypatch.setattr(documents, "MOST_PASSAGES", 2)
+    read, sent = sizes(monkeypatch)
+    writer.move_source(number, source(**changed))
+    assert max(read["body"], read["data"]) <= 2 and sent["_documents"] == 1 and sent["_passages"] == 2, (read, sent)
+    there = writer.reader.documents()
+    assert [(one["path"], one["mtime"]) for one in there] == 9 * [(source(**changed).path, source(**changed).mtime_ns)]
+    assert problems(writer) == []
+    found = writer.reader.allowed(parse_filter(f"path = {source(**changed).path}", None))
+    assert found is not None and len(found) == 18
+
+
+def sizes(patch: pytest.MonkeyPatch) -> tuple[dict[str, int], dict[str, int]]:
+    """The most rows with a text that a call reads, by column, and that a call writes, by the end of the collection."""
+    read: dict[str, int] = {"body": 0, "data": 0}
+    sent: dict[str, int] = {}
+    query, upsert = Server.query, Server.upsert
+
+    def reading(self: Server, collection: str, condition: str, columns: Any, *rest: Any, **more: Any) -> Any:
+        found = query(self, collection, condition, columns, *rest, **more)
+        for name in read.keys() & {*columns} if not collection.endswith("_meta") else ():
+            read[name] = max(read[name], len(found))
+        return found
+
+    def writing(self: Server, collection: str, what: list[Any]) -> None:
+        end = f"_{collection.rpartition('_')[2]}"
+        sent[end] = max(sent.get(end, 0), len(what))
+        upsert(self, collection, what)
+
+    patch.setattr(Server, "query", reading)
+    patch.setattr(Server, "upsert", writing)
+    return read, sent
+
+
+@pytest.mark.parametrize("number", range(0, 24, 3))
+def test_moving_a_file_of_many_documents_that_is_cut_off_is_completed_by_the_next_run(
+    driver: Any, made: Made, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr(documents, "AT_ONCE", 2)
+    writer, space = made
+    file = writer.put_source(source())
+    writer.replace([entry(f"d{at}", f"Text {at}", source=file) for at in range(7)], space.id)
+    with killed_at(number):
+        writer.put_source(source(mtime_ns=6))
+    writer.close()
+    with driver.open_writer(writer.reader.location) as again:
+        assert problems(again) == [] and again.reader.counts()["documents"] == 7
+        again.put_source(source(mtime_ns=6))
+        assert {one["mtime"] for one in again.reader.documents()} == {6}
+        assert problems(again) == []
 
 
 # ---- indexes

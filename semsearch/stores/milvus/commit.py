@@ -11,15 +11,17 @@ or those of now, each whole, and at worst passages that no document names:
     6  the writer's record: the next version, nothing pending
 
 What a kill leaves is cleared by the next commit of the same writer, or of any after STALE seconds on the server's
-clock, and by every later write of these documents. A rename that was cut off is taken back, or completed where the
-document has its new name already. Repeating the run makes the rest whole.
+clock, and by every later write of these documents. It is cleared a second time when that run ends, or when the index is
+next opened for writing: an upsert that was on its way when its process ended may arrive after the first time. A rename
+that was cut off is taken back, or completed where the document has its new name already. Repeating the run makes the
+rest whole.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from semsearch.stores.milvus import documents, packing, rows
 from semsearch.stores.milvus.index_tables import WRITER, IndexTables
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 STALE = 3_600  # seconds after which a writer that was writing is taken to be dead
 AT_ONCE = 500  # documents that are cleared at a time
-_NEW: JsonObject = {"version": 0, "last": 0, "updating": False, "pending": [], "at": 0.0}
+_NEW: JsonObject = {"version": 0, "last": 0, "updating": False, "pending": [], "again": [], "at": 0.0}
 
 
 class Committer:
@@ -59,32 +61,25 @@ class Committer:
         self._record = None
         if record["pending"]:
             clear(self._tables, record["pending"])
+            record["again"] = list(dict.fromkeys([*record["again"], *record["pending"]]))
         touched = [str(key) for key in self._tables.documents.changes]
         record["last"] = max(record["last"], last)  # also after a kill, no document has a higher number
         if touched:
             record |= {"pending": touched, "at": self._tables.server.clock()}
             self._put(record)
         began = time.time()
-        self._write()
+        self._tables.write()
         while touched and time.time() - began > STALE / 2 and not self._is_on_record(record):
             began = time.time()
             self._put(record)
-            self._write()
+            self._tables.write()
+        if updating is False and record["again"]:
+            clear(self._tables, record["again"])
+            record["again"] = []
         record |= {"version": record["version"] + 1, "pending": [], "at": self._tables.server.clock()}
         record["updating"] = record["updating"] if updating is None else updating
         self._put(record)
         self._record = record
-
-    def _write(self) -> None:
-        tables = self._tables
-        vectors = [one for one in tables.every() if one not in (tables.documents, tables.passages, tables.meta)]
-        tables.meta.write(_is_part)
-        for table in (tables.passages, *vectors, tables.documents):
-            table.write()
-        for table in (tables.documents, tables.passages, *vectors):
-            table.delete()
-        tables.meta.write(lambda row: not _is_part(row))
-        tables.meta.delete()
 
     def _is_on_record(self, record: JsonObject) -> bool:
         """Whether no other writer took this one to be dead, while its machine slept, and cleared what it had begun."""
@@ -107,12 +102,13 @@ class Committer:
         now = self._tables.server.clock()
         for row, found in self._tables.values(WRITER):
             own = row["key"] == rows.digest(WRITER, self._name)
-            if (found["pending"] or (found["updating"] and not own)) and (own or now - found["at"] > STALE):
+            left = [*found["pending"], *found.get("again", [])]
+            if (left or (found["updating"] and not own)) and (own or now - found["at"] > STALE):
                 parts = packing.parts_of([row["data"]])
                 if not own:  # should it wake up, it sees this and writes again
                     parts = self._replace(row["key"], {**found, "cleared": True}, parts)
-                clear(self._tables, found["pending"])
-                kept = {**found, "pending": [], "updating": own and found["updating"]}
+                clear(self._tables, left)
+                kept = {**found, "pending": [], "again": found["pending"], "updating": own and found["updating"]}
                 self._replace(row["key"], kept, parts)
                 self._record = None
 
@@ -150,7 +146,3 @@ def _drop_unnamed(tables: IndexTables, keys: Sequence[Key]) -> None:
     for table in (tables.passages, *tables.all_vectors()):
         left = [row["id"] for piece in table.fitting(conditions, ["id"]) for row in piece if row["id"] not in named]
         table.drop_rows(left)
-
-
-def _is_part(row: Any) -> bool:
-    return bool(row["kind"] == "part")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from semsearch.types import Passage, Vectors
 
 MOST_SALTS = 100
-AT_ONCE = 250  # documents that are removed at a time
+AT_ONCE = 250  # documents that are removed, or moved, at a time
+MOST_PASSAGES = 2_000  # of documents that are moved at a time: with vectors some 12 kB each
 
 
 def stored_rows(vectors: Vectors) -> list[list[float]]:
@@ -29,7 +31,7 @@ def stored_rows(vectors: Vectors) -> list[list[float]]:
     return found
 
 
-def replace(
+def store(
     tables: IndexTables, entries: Sequence[Entry], vectors: Table, sources: Mapping[int, Source], numbers: Sequence[int]
 ) -> None:
     """Store documents, each in place of the one with its id, and of whatever an interrupted run has left of it."""
@@ -117,6 +119,40 @@ def _remove_passages(tables: IndexTables, ids: Sequence[int]) -> None:
     tables.passages.remove(ids)
     for table in tables.all_vectors():
         table.remove(ids)
+
+
+def put_place(tables: IndexTables, source: int, place: rows.Place | None) -> None:
+    """Give the documents of a file its new place.
+
+    What holds passages and vectors is written again. All but a last part is written at once, part by part, since a file
+    may have very many documents; after a kill, the file is on record as before, and the next run does it again.
+    """
+    found = tables.documents.where("source", [source], ["source", "passages"])
+    changed = [row["key"] for row in found if row["key"] in tables.documents.changes]
+    *early, last = _parts([row for row in found if row["key"] not in changed]) or [[]]
+    for keys in early:
+        stored = IndexTables(tables.server, tables.prefix)
+        _put_place(stored, keys, place)
+        stored.write()
+    _put_place(tables, [*last, *changed], place)
+
+
+def _parts(found: Sequence[Row]) -> list[list[Key]]:
+    """The keys of documents, in parts of at most AT_ONCE documents and MOST_PASSAGES passages, or of one document."""
+    parts: list[list[Key]] = []
+    passages = 0
+    for row in found:
+        passages += row["passages"]
+        if not parts or len(parts[-1]) >= AT_ONCE or passages > MOST_PASSAGES:
+            parts.append([])
+            passages = row["passages"]
+        parts[-1].append(row["key"])
+    return parts
+
+
+def _put_place(tables: IndexTables, keys: Sequence[Key], place: rows.Place | None) -> None:
+    found = list(tables.documents.get(keys).values())
+    restamp(tables, [(row, replace(head, place=place)) for row, head in tables.heads(found)])
 
 
 def restamp(tables: IndexTables, changed: Sequence[tuple[Row, rows.Head]]) -> None:

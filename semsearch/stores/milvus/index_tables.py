@@ -86,6 +86,17 @@ class IndexTables:
         for table in self.every():
             table.changes = dict(known.get(table.collection, {}))
 
+    def write(self) -> None:
+        """Send all changes, in the order that `commit` describes."""
+        vectors = [one for one in self.every() if one not in (self.documents, self.passages, self.meta)]
+        self.meta.write(_is_part)
+        for table in (self.passages, *vectors, self.documents):
+            table.write()
+        for table in (self.documents, self.passages, *vectors):
+            table.delete()
+        self.meta.write(lambda row: not _is_part(row))
+        self.meta.delete()
+
     # ---- records
 
     def parts(self, found: Iterable[Row], *columns: str) -> dict[str, str]:
@@ -156,6 +167,10 @@ class IndexTables:
 def keys_of(uris: Iterable[str]) -> list[Key]:
     """The keys of documents."""
     return [rows.document_key(uri) for uri in uris]
+
+
+def _is_part(row: Row) -> bool:
+    return bool(row["kind"] == "part")
 
 
 def _space(record: JsonObject) -> Space:

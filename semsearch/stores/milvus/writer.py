@@ -110,7 +110,7 @@ class MilvusWriter:
             sources = self._sources_of(latest.values())
             self._refuse_others(latest)
             numbers = [self._next_number() for _ in latest]
-            documents.replace(self._tables, list(latest.values()), vectors, sources, numbers)
+            documents.store(self._tables, list(latest.values()), vectors, sources, numbers)
 
     def _refuse_others(self, uris: Iterable[str]) -> None:
         """Raise Unreadable for a document that is of a file on another machine."""
@@ -187,9 +187,7 @@ class MilvusWriter:
         self._tables.put_meta(rows.source_row(source))
         place = rows.place_of(source)
         if rows.place_of(known) != place:  # its documents have a copy of it
-            found = self._tables.documents.where("source", [source.id])
-            heads = [(row, replace(head, place=place)) for row, head in self._tables.heads(found)]
-            documents.restamp(self._tables, heads)
+            documents.put_place(self._tables, source.id, place)
 
     def move_source(self, source_id: int, source: Source) -> None:
         with self.transaction():
