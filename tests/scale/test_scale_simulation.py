@@ -65,3 +65,31 @@ def test_measured_values_take_the_place_of_the_assumed_ones(simulating: ModuleTy
     (tmp_path / "runs.json").write_text(json.dumps({"model": {"part_seconds": 4.5, "other": 1}}))
     found = simulating.calibrated(tmp_path / "runs.json", simulating.Assumptions())
     assert found.part_seconds == 4.5 and found.spread == simulating.Assumptions().spread
+
+
+def run(what: str, passages: int, workers: int, seconds: float, **more: float) -> dict[str, object]:
+    """A run as bench_scale_job.py tells: 100 passages and 1 s a part, after 10 s; 1,000 passages a second stored."""
+    model = {
+        "part_seconds": 1.0,
+        "passages_per_part": 100.0,
+        "spread": 0.0,
+        "start_seconds": 10.0,
+        "driver_passages_per_second": 1000.0,
+        **more,
+    }
+    sizes = {"passages": passages, "workers": workers, "embedding_s": seconds, "storing_s": 0.0}
+    return {"what": what, "encoder": "hashing", **sizes, "model": model}
+
+
+def test_the_model_is_compared_with_the_runs_that_it_was_not_calibrated_with(simulating: ModuleType) -> None:
+    local = {"what": "growth", "encoder": "hashing", "passages": 2000, "workers": 0}
+    runs = [run("growth", 2000, 1, 32.0), run("growth", 4000, 2, 40.0, part_seconds=99.0), local]
+    [(found, predicted)] = simulating.compared(runs)
+    assert found is runs[1] and predicted == pytest.approx(10 + 40 / 2 + 4)
+    assert "| growth, hashing | 4,000 | 2 | 40.0 | 34.0 | 85% |" in simulating.comparison(runs)
+
+
+def test_a_kill_costs_a_start_of_one_worker_and_what_it_was_at(simulating: ModuleType) -> None:
+    runs = [run("equal cores", 4000, 2, 34.0), run("a kill", 4000, 2, 40.0)]
+    [(found, predicted)] = simulating.compared(runs)
+    assert found["what"] == "a kill" and 10 + 20 + 4 + 10 / 2 <= predicted <= 10 + 20 + 4 + 10 / 2 + 3
