@@ -41,6 +41,7 @@ FUNCTIONS = (  # module:function or module:class.method; an imported function is
     f"{LOCAL}.backup:sync_folder",
     f"{LOCAL}.space_vectors:SpaceVectors.build_cache",
     f"{LOCAL}.writer:sweep_caches",
+    f"{LOCAL}.writing.spaces:sweep_caches",
     "semsearch.vector_index.cache_files:write",
     "semsearch.vector_index.cache_files:sync_file",
     "semsearch.vector_index.cache_files:sync_folder",

@@ -1,0 +1,1 @@
+"""What a local store has, read part by part; `local.reader` joins the parts."""
