@@ -1,0 +1,1 @@
+"""What a PostgreSQL store has, read part by part; `postgres.reader` joins the parts."""
