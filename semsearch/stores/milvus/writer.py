@@ -10,59 +10,35 @@ which `verify` tells and the next write of it mends.
 
 from __future__ import annotations
 
-import itertools
-import socket
-import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-import numpy as np
-
 from semsearch.errors import NotFound, SemsearchError, UsageError
-from semsearch.stores import links, machine
+from semsearch.stores import machine
 from semsearch.stores.entries import checked
 from semsearch.stores.milvus import documents, rows
-from semsearch.stores.milvus.commit import Committer
-from semsearch.stores.milvus.index_tables import IndexTables, SpaceRecords, keys_of
-from semsearch.stores.milvus.reader import MilvusReader
-from semsearch.stores.milvus.server import schema
-from semsearch.stores.records import MOST_RUNS, Entry, Source, Space, check_document, to_json
+from semsearch.stores.milvus.index_tables import IndexTables, keys_of
+from semsearch.stores.milvus.writing.spaces import SpaceWriter
+from semsearch.stores.records import MOST_RUNS, Entry, Source, check_document
 from semsearch.types import Document, Progress
-from semsearch.utils.vectors import check_storable
 
 if TYPE_CHECKING:
     from semsearch.stores.protocol import Rebuild
-    from semsearch.types import Ids, JsonObject, Metadata, Vectors
-    from semsearch.utils.strength import NullDistribution
+    from semsearch.types import JsonObject, Metadata
     from semsearch.utils.writer_lock import WriterLock
 
 
-class MilvusWriter:
+class MilvusWriter(SpaceWriter):
     """An index that is open for writing; its link is locked until `close()`. Threads take turns."""
 
     dry_run = False
 
     def __init__(self, location: Path, tables: IndexTables, lock: WriterLock | None) -> None:
-        self.reader = MilvusReader(location, tables)
+        super().__init__(location, tables)
         self._lock = lock
-        self._turn = threading.RLock()
-        self._name = rows.digest(machine.name(), socket.gethostname(), location.absolute(), _made_at(location))
-        self._committer = Committer(tables, self._name)
-        self._depth = 0
-        self._updating: bool | None = None
-        self._last = 0
-        self._highest: int | None = None  # number of a document of any writer, when the transaction first asked
-        self._after: list[Callable[[], None]] = []  # once the transaction is written
-        tables.server.begin_moment()
-        self._committer.clear_stale()
-
-    @property
-    def _tables(self) -> IndexTables:
-        return self.reader.tables
 
     def close(self) -> None:
         """Release the lock. Every later call raises SemsearchError."""
@@ -75,31 +51,6 @@ class MilvusWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        with self._turn:
-            before = self._tables.changes(), self._updating, self._last, list(self._after)
-            self._depth += 1
-            if self._depth == 1:
-                self._highest = None
-            try:
-                yield
-                if self._depth == 1:
-                    self._commit()
-            except BaseException:
-                changes, self._updating, self._last, self._after = before
-                self._tables.set_changes(changes)
-                raise
-            finally:
-                self._depth -= 1
-
-    def _commit(self) -> None:
-        self._committer.commit(self._updating, self._last)
-        after, self._after, self._updating = self._after, [], None
-        self._tables.set_changes({})
-        for call in after:
-            call()
 
     # ---- documents
 
@@ -118,18 +69,6 @@ class MilvusWriter:
         for _, head in self._tables.heads(list(found.values())):
             if head.place is not None and head.place.machine != machine.name():
                 raise machine.foreign_document(head.uri, head.place.machine)
-
-    def _next_number(self) -> int:
-        """Higher than all before, also those of writers whose clocks are ahead: a run tells its documents by that."""
-        if self._highest is None:
-            self._highest = self.reader.highest_document()
-        known = max(self._last, self._highest)
-        self._last = max(known + 1, (time.time_ns() // 1_000_000 << 22) | self._low_bits())
-        return self._last
-
-    def _low_bits(self) -> int:
-        """Bits in which the numbers of writers differ, so that no two documents have the same."""
-        return int(self._name, 16) & 0x3FFFFF
 
     def _sources_of(self, entries: Iterable[Entry]) -> dict[int, Source]:
         wanted = {entry.source for entry in entries if entry.source is not None}
@@ -221,69 +160,6 @@ class MilvusWriter:
             self._tables.put_value("recipe", "", shared)
             self._tables.put_value("folders", machine.name(), {"machine": machine.name(), "folders": own})
 
-    @contextmanager
-    def _space_records(self, space: int) -> Iterator[SpaceRecords]:
-        """The records of spaces, to be changed. Raises NotFound for an unknown `space`."""
-        with self.transaction():
-            records = self._tables.space_records()
-            if space not in [one["id"] for one in records.spaces]:
-                raise NotFound(f"{self.reader.location} has no space {space}.")
-            yield records
-            self._tables.put_space_records(records)
-
-    def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
-        to_json(dict(info))
-        with self.transaction():
-            records = self._tables.space_records()
-            if all(one["fingerprint"] != fingerprint for one in records.spaces):
-                server = self._tables.server
-                records.last = self._free_space(records.last)
-                made = {"id": records.last, "fingerprint": fingerprint, "name": name, "dim": dim, "info": dict(info)}
-                records.spaces.append({**made, "quantiles": None, "measured_at": 0, "index": server.address.index})
-                server.make(self._tables.collection_of(records.last), schema.space(dim), server.address.index)
-                if len(records.spaces) == 1:
-                    self._switch(records, records.last)
-                self._tables.put_space_records(records)
-            return next(space for space in self._tables.space_records().ordered() if space.fingerprint == fingerprint)
-
-    def _free_space(self, last: int) -> int:
-        """The first number above `last` without a collection: a kill, or another writer, may have left or made one."""
-        there = {*self._tables.server.collections()}
-        return next(one for one in itertools.count(last + 1) if self._tables.collection_of(one) not in there)
-
-    def use_space(self, space: int) -> None:
-        with self._space_records(space) as records:
-            self._switch(records, space)
-
-    def _switch(self, records: SpaceRecords, space: int) -> None:
-        """One row says which space is searched, so every reader switches at once; the alias is for other programs."""
-        tables = self._tables
-        records.current = space
-        self._after.append(lambda: tables.server.point(tables.alias, tables.collection_of(space)))
-
-    def drop_space(self, space: int) -> None:
-        with self._space_records(space) as records:
-            if records.current == space:
-                raise UsageError(f"space {space} of {self.reader.location} is in use.", "Use another one first.")
-            records.spaces = [one for one in records.spaces if one["id"] != space]
-            tables = self._tables
-            tables.forget(space)
-            self._after.append(lambda: tables.server.drop(tables.collection_of(space)))
-
-    def put_vectors(self, space: int, ids: Ids, vectors: Vectors) -> None:
-        table = self._tables.space(space)
-        matrix = check_storable(vectors, len(ids), table.columns[-1].size, what="a passage")
-        given = dict(zip(np.asarray(ids, dtype=np.int64).tolist(), documents.stored_rows(matrix), strict=True))
-        with self.transaction():
-            for number, row in self._tables.passages.get(given, ["document", "tokens", "facts"]).items():
-                table.put({**row, "vector": given[int(number)]})
-
-    def set_null_distribution(self, space: int, measured: NullDistribution) -> None:
-        with self._space_records(space) as records:
-            for one in records.spaces:
-                if one["id"] == space:
-                    one |= {"quantiles": list(measured.quantiles), "measured_at": measured.passages}
-
     def begin_run(self) -> None:
         with self.transaction():
             self._updating = True
@@ -305,9 +181,3 @@ class MilvusWriter:
         for done, table in enumerate(every):
             progress(Progress(done, len(every), "steps", table.collection))
             self._tables.server.compact(table.collection)
-
-
-def _made_at(location: Path) -> int:
-    """When the link was made, which tells writers apart whose hosts have one name; 0 before it is."""
-    file = location / links.FILE
-    return file.stat().st_mtime_ns if file.exists() else 0
