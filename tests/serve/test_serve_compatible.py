@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +13,17 @@ from helpers.serving import Serving, serving
 
 from semsearch import Encoder, Index
 
-openai = pytest.importorskip("openai")
 TEXTS = ["a diesel engine", "bread and salt", ""]
 
 
+@pytest.fixture(scope="module")
+def openai() -> Any:
+    """Not imported above: every worker of the suite reads this file, and one runs it."""
+    return pytest.importorskip("openai")
+
+
 @pytest.fixture
-def client(server: Serving) -> object:
+def client(openai: Any, server: Serving) -> object:
     return openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0)
 
 
@@ -40,14 +46,14 @@ def test_fewer_dimensions_are_the_first_ones_at_length_1(client: object) -> None
     assert one.embedding == pytest.approx(first / np.linalg.norm(first), abs=1e-6)
 
 
-def test_a_role_is_passed_on(client: object) -> None:
+def test_a_role_is_passed_on(openai: Any, client: object) -> None:
     (one,) = client.embeddings.create(model="hashing", input="soup", extra_body={"role": "query"}).data
     assert one.embedding == pytest.approx(Encoder.load("hashing").encode("soup", role="query"), abs=1e-6)
     with pytest.raises(openai.UnprocessableEntityError, match="role"):
         client.embeddings.create(model="hashing", input="soup", extra_body={"role": "question"})
 
 
-def test_the_client_lists_the_models_and_gets_errors_of_its_own_kinds(client: object) -> None:
+def test_the_client_lists_the_models_and_gets_errors_of_its_own_kinds(openai: Any, client: object) -> None:
     assert [one.id for one in client.models.list()] == ["hashing"]
     assert client.models.retrieve("hashing").owned_by == "semsearch"
     with pytest.raises(openai.NotFoundError, match="no model of this server is called 'gpt'"):
