@@ -9,7 +9,7 @@ is killed with it. Then the same command runs until it succeeds. Printed for eac
 the store had acknowledged by the report of a run or by a query before the fault and that are missing afterwards (lost),
 documents and passages that are missing, there twice or left over, vectors that differ from the clean run's (cosine
 below 0.9999), problems that `verify` tells, how many texts the last run encoded, and how many of them were there
-before it.
+before it. `unclear` are runs that did not end in one line of error with a documented exit code.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ from semsearch.stores import drivers
 
 NEAR = 0.9999
 TRIES = 6
-TOLD = ("trial", "after_s")  # of a trial, and not summed up
-WRONG = ("lost", "missing", "left_over", "vectors_differ", "problems", "encoded_again")
+TOLD = ("trial", "after_s", "code", "said")  # of a trial, and not summed up
+CODES = (0, 1, 7, -signal.SIGKILL)  # of a run that ends well, fails, waits too long for another one, or is killed
+WRONG = ("unclear", "lost", "missing", "left_over", "vectors_differ", "problems", "encoded_again")
 
 Vectors = dict[str, np.ndarray]  # of every passage, by document and place
 
@@ -99,11 +100,18 @@ def tried(chosen: argparse.Namespace, scratch: Path, place: Place, server: Serve
         if chosen.fault == "kill" and trial % 2 == 1:
             process.send_signal(signal.SIGKILL)
         place.cause(server, chosen.seconds, trial)
-        process.communicate()  # not wait(): a full pipe would hold it up
-        row = {"trial": trial, "after_s": round(after, 2), "run_ended_in_error": int(process.returncode != 0)}
+        _, said = process.communicate()  # not wait(): a full pipe would hold it up
+        row = {"trial": trial, "after_s": round(after, 2), **ended(process.returncode, said)}
         found.append({**row, **completed(home, folder, f"trial{trial}", server, clean, acknowledged)})
         print(json.dumps(found[-1]), flush=True)
     return found
+
+
+def ended(code: int, said: str) -> dict[str, Any]:
+    """How a run ended. `unclear`: in an error that was not told in one line, or without a code that is documented."""
+    errors = [line for line in said.splitlines() if line.startswith("error: ")]
+    clear = code in CODES and len(errors) == (code > 0) and "Traceback" not in said
+    return {"run_ended_in_error": int(code != 0), "unclear": int(not clear), "code": code, "said": " ".join(errors)}
 
 
 def completed(
