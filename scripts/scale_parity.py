@@ -5,6 +5,10 @@
     python scripts/scale_parity.py --store shards           in a folder of shards, by meaning
     python scripts/scale_parity.py --store shards --leads   the same of article leads, which have no judgements: the
                                                             first ten passages alone, for every 100th title
+    python scripts/scale_parity.py --leads [--store NAME:ADDRESS] [--local FOLDER]
+                                                            article leads in a server, restored from a dump of a local
+                                                            index, which FOLDER has, or gets; are the passages and
+                                                            vectors of each document those of the local index?
 
 Both hold the same vectors: they are encoded once and kept in the cache of embeddings. Of each mode: nDCG@10 of both,
 and how many of the first ten documents they share; of the vector index: how many of the first ten passages are those of
@@ -57,6 +61,7 @@ def documents(collection: retrieval.Collection) -> Iterator[Document]:
 
 SHARD = 2_000  # documents
 EVERY = 100  # article, whose title is a query
+NEAR = 0.9999  # cosine of two vectors of one text
 
 
 class Unkilled:
@@ -88,18 +93,53 @@ def sharded(folder: Path, encoder: Encoder, found: Sequence[Document]) -> tuple[
     return Index.open(folder, encoder=encoder), time.perf_counter() - began
 
 
-def leads(folder: Path, encoder: Encoder) -> dict[str, Any]:
-    """Of article leads in shards: how many of the first ten passages are those of an exact search."""
+def leads(most: int | None) -> list[Document]:
+    """The first article leads."""
     with lzma.open(DATA / "enwiki_leads" / "corpus.jsonl.xz", "rt", encoding="utf-8") as lines:
         records = [json.loads(line) for line in lines]
-    found = [Document(f"{at}", one["text"], title=one["title"]) for at, one in enumerate(records)]
+    return [Document(f"{at}", one["text"], title=one["title"]) for at, one in enumerate(records[:most])]
+
+
+def leads_in_shards(folder: Path, encoder: Encoder, most: int | None) -> dict[str, Any]:
+    """How many of the first ten passages are those of an exact search."""
+    found = leads(most)
     index, seconds = sharded(folder, encoder, found)
     with index:
-        texts = [one["title"] for one in records[::EVERY]]
-        shared = overlap(nearest(index, texts, exact=False), nearest(index, texts, exact=True))
         space = index.info()["spaces"][0]
         kept = {key: space[key] for key in ("vectors", "lists", "probes", "recall")}
-        return {**kept, "overlap": round(shared, 4), "queries": len(texts), "index_s": round(seconds, 1)}
+        return {**kept, **nearest_of_titles(index, found), "index_s": round(seconds, 1)}
+
+
+def leads_in_store(home: Path, store: str, local: Path, encoder: Encoder, most: int | None) -> dict[str, Any]:
+    """The same in the store of a server, and how many documents are there as in the local index."""
+    found = leads(most)
+    with Index.create(local, encoder=encoder, exist_ok=True) as theirs:
+        theirs.add(found)  # what is there already is not embedded again
+        theirs.dump(home / "leads.dump")
+        with Index.restore(home / "leads.dump", "leads-parity", home=home, store=store, trust=True) as ours:
+            ours.rebuild("auto")
+            space = ours.info()["spaces"][0]
+            row = {key: space[key] for key in ("vectors", "backend", "why")} | nearest_of_titles(ours, found)
+            row |= {"documents": len(found), "unlike": sum(unlike(ours, theirs, one.id) for one in found)}
+            row |= {"problems": ours.verify()}
+    Index.remove("leads-parity", home)
+    return row
+
+
+def nearest_of_titles(index: Index, found: Sequence[Document]) -> dict[str, Any]:
+    texts = [str(one.title) for one in found[::EVERY]]
+    shared = overlap(nearest(index, texts, exact=False), nearest(index, texts, exact=True))
+    return {"overlap": round(shared, 4), "queries": len(texts)}
+
+
+def unlike(ours: Index, theirs: Index, document: str) -> bool:
+    """Whether a document has other passages in two indexes, or other vectors."""
+    pair = [index.passages(document) for index in (ours, theirs)]
+    texts, places = ([[part[key] for part in parts] for parts in pair] for key in ("text", "start"))
+    if texts[0] != texts[1] or places[0] != places[1]:
+        return True
+    rows = [index.vectors([part["id"] for part in parts]) for index, parts in zip((ours, theirs), pair, strict=True)]
+    return bool(((rows[0] * rows[1]).sum(axis=1) < NEAR).any())
 
 
 def built(home: Path, name: str, store: str, encoder: Encoder, collection: retrieval.Collection) -> tuple[Index, float]:
@@ -163,24 +203,31 @@ def compared(ours: Index, theirs: Index, collection: retrieval.Collection) -> di
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--store", help="NAME:ADDRESS of a server that runs, or shards")
-    parser.add_argument("-m", dest="model", default="default", help="another encoder, for shards")
-    parser.add_argument("--leads", action="store_true", help="article leads in shards")
+    parser.add_argument("-m", dest="model", default="default", help="another encoder, of all that is compared")
+    parser.add_argument("--leads", action="store_true", help="article leads, in shards or a server")
+    parser.add_argument("--local", type=Path, help="with --leads: the local index, kept between runs")
+    parser.add_argument("--documents", type=int, help="with --leads: so many of them")
     parser.add_argument("--cache", type=Path, help="keep vectors in this file between runs")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     chosen = parser.parse_args()
-    collection = retrieval.Collection.read(DATA / "scifact", "test")
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         encoder = Encoder.load(chosen.model, cache=chosen.cache or scratch / "vectors.db")
         store = chosen.store
-        if chosen.leads:
-            print(json.dumps(leads(scratch / "leads", encoder), indent=1))
-            return
-        if store is None:
-            server = stack.enter_context(postgres_server.running())
-            store = f"postgres:{server.address()}"
         home = scratch / "home"
         home.mkdir()
+        if store is None:
+            store = stack.enter_context(postgres_server.running()).store
+        if chosen.leads:
+            if store == "shards":
+                found = leads_in_shards(scratch / "leads", encoder, chosen.documents)
+            else:
+                found = leads_in_store(home, store, chosen.local or home / "leads", encoder, chosen.documents)
+            print(json.dumps(found, indent=1))
+            if chosen.json:
+                chosen.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            return
+        collection = retrieval.Collection.read(DATA / "scifact", "test")
         theirs, local_s = built(home, "scifact-local", "local", encoder, collection)
         stack.enter_context(theirs)
         if store == "shards":
