@@ -144,14 +144,16 @@ def folder(store: str) -> Path:
     driver, address = parse(store)
     if not driver.READ_ONLY:
         raise UsageError(
-            f"an index in {store.partition(':')[0]} is named by its name, not by --store.",
+            f"an index in {store.partition(':')[0]} is named by its name, not by its store.",
+            "Open it by its name. One on a server is linked once.",
             "Name the index: -n NAME. One on a server is linked once: semsearch index -n NAME --store …",
         )
     if not address:
-        raise UsageError(f"--store {store} needs a folder.", f"Write --store {store}:DIR.")
+        raise UsageError(f"the store {store!r} needs a folder.", f"Write {store}:DIR.", f"Write --store {store}:DIR.")
     if not driver.exists(Path(address)):
         raise NotFound(
             f"there are no shards in {address}.",
+            "A job on Ray writes them.",
             "Write them: semsearch index FILES --engine ray --to-shards DIR.",
         )
     return Path(address)

@@ -36,7 +36,11 @@ def link(location: Path, address: str) -> NoReturn:
 def unlink(location: Path) -> NoReturn:
     """Raises NotFound, UsageError."""
     manifests.job(location)
-    raise UsageError(f"{location} is on this machine, and no link.", "Remove what makes it searchable: semsearch rm.")
+    raise UsageError(
+        f"{location} is on this machine, and no link.",
+        "Remove what makes it searchable.",
+        "Remove what makes it searchable: semsearch rm.",
+    )
 
 
 def open_reader(location: Path) -> ShardsReader:
@@ -79,13 +83,18 @@ def dump(reader: ShardsReader, *_: object) -> NoReturn:
     """Raises UsageError."""
     raise UsageError(
         f"{reader.name} is a folder of shards, which is no dump of an index.",
+        "Copy the folder, or load it into an index.",
         "Copy the folder, or load it into an index: semsearch index --from-vectors DIR -n NAME.",
     )
 
 
 def restore(file: Path, location: Path, *_: object, address: str = "") -> NoReturn:
     """Raises UsageError."""
-    raise UsageError(f"{file.name} cannot be restored as shards.", "Restore it without --store, as an index.")
+    raise UsageError(
+        f"{file.name} cannot be restored as shards.",
+        "Restore it as an index.",
+        "Restore it without --store, as an index.",
+    )
 
 
 def salvage(location: Path) -> NoReturn:

@@ -33,7 +33,11 @@ def identity(folder: Path) -> tuple[int, int]:
     try:
         status = (folder / JOB).stat()
     except OSError:
-        raise NotFound(f"there are no shards at {folder}.", "Write them: index --engine ray --to-shards.") from None
+        raise NotFound(
+            f"there are no shards at {folder}.",
+            "A job on Ray writes them.",
+            "Write them: semsearch index FILES --engine ray --to-shards DIR.",
+        ) from None
     return status.st_dev, status.st_ino
 
 

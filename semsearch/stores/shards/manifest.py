@@ -107,7 +107,11 @@ def job(location: Path) -> JsonObject:
             [str(one) for one in found["shards"]],
         )
     except FileNotFoundError:
-        raise NotFound(f"there are no shards at {location}.", "Write them: index --engine ray --to-shards.") from None
+        raise NotFound(
+            f"there are no shards at {location}.",
+            "A job on Ray writes them.",
+            "Write them: semsearch index FILES --engine ray --to-shards DIR.",
+        ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Corrupt(f"{file} is damaged.", AGAIN) from error
     return found

@@ -181,7 +181,11 @@ class ShardsReader:
 
     def source_of(self, uri: str) -> Source | None:
         if not self.catalogue.numbers([uri]):
-            raise NotFound(f"index {self.name} has no document {uri!r}.", "List them: semsearch info --documents")
+            raise NotFound(
+                f"index {self.name} has no document {uri!r}.",
+                "List them: index.documents()",
+                "List them: semsearch info --documents",
+            )
         return None
 
     def documents_of(self, source: int) -> Iterator[DocumentStamp]:
