@@ -13,7 +13,7 @@ class HitList {
     this.reader = new Reader(this);
     this.refine = new Refine(this);
     this.start = new Start(this);
-    this.root.append(this.start.completions, this.refine.row, this.refine.panel, this.start.panel, make("div", "columns", make("div", "", this.list, this.foot), this.reader.pane));
+    this.root.append(this.start.completions, this.refine.row, this.refine.panel, this.start.panel, make("div", "columns", make("div", "results", this.list, this.foot), this.reader.pane));
     this.chosen = new Set();
     this.unfolded = false;
     parent.append(this.root);
