@@ -159,6 +159,9 @@ def test_while_an_index_fills_its_page_says_how_far_it_is(home: Path) -> None:
     assert told.wait(60)
     app = shown()
     assert "Indexing ~/notes: 51 of 510 files" in said(app)
+    app.text_input(key="q").set_value("hot oven").run()  # before anything can be found
+    assert "Indexing ~/notes: 51 of 510 files" in said(app) and "Nothing was found" not in said(app)
+    app.text_input(key="q").set_value("").run()
     go.set()
     assert ended("documents") == "done"
     until(lambda: labels(again(app)))

@@ -12,7 +12,7 @@ from semsearch import Query
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..shared import messages, pool, widgets
+from ..shared import examples, messages, pool, widgets
 from . import filters, hits, results
 from .hits import Shown
 from .results import Answer
@@ -28,7 +28,7 @@ LOOSER: dict[str, tuple[JsonObject, JsonObject]] = {  # fields of the query, and
 def nothing_found(query: Query, names: Sequence[str]) -> Shown | None:
     """The condition that excludes every hit, with a button that drops it. Returns the best hit without it."""
     if not any(pool.index(name).info()["documents"] for name in names):
-        messages.info("There is no document in here yet. Add some on the page Documents.")
+        examples.empty(names)
         return None
     messages.info("Nothing was found.", icon="search_off")
     fields, values = (dict(ChainMap(*parts)) for parts in zip(*LOOSER.values(), strict=True))

@@ -25,7 +25,7 @@ def show(names: Sequence[str]) -> None:
     """Three examples as buttons; where there is no document yet, how far the work is, or where to add some."""
     filled = [name for name in names if len(pool.index(name))]
     if not filled:
-        _empty(names)
+        empty(names)
         return
     name = filled[0]
     index = pool.index(name)
@@ -43,7 +43,8 @@ def _ask(question: str) -> None:
     st.session_state["q"] = question
 
 
-def _empty(names: Sequence[str]) -> None:
+def empty(names: Sequence[str]) -> None:
+    """How far the work is that fills these indexes, or the way to documents."""
     if any(jobs.busy(name) for name in names):
         filling(list(names))
         return
@@ -57,7 +58,7 @@ def filling(names: list[str]) -> None:
     running = [job for name in names if (job := jobs.last(name)) and job.state == "running"]
     if not running or any(len(pool.index(name)) for name in names):
         st.rerun()
-    messages.info(f"{running[0].what}: {progress.status(running[0])}. The first batch can be searched soon.", "bolt")
+    messages.info(f"{running[0].what}: {progress.status(running[0])}. The first passages can be searched soon.", "bolt")
 
 
 def questions(index: Index) -> list[str]:
