@@ -586,6 +586,26 @@ def test_facets_have_counts_and_a_click_chooses_a_value_or_a_range(notes: Path) 
     assert len(chips(page)) == 1
 
 
+def test_facets_count_the_documents_that_pass_the_other_filters(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from semsearch_ui.search import facet_counts
+
+    def counts(page: AppTest) -> tuple[dict[str, int | None], int]:
+        facets = {each["key"]: each for each in hits(page)["facets"]}
+        values = {one["value"]: one["count"] for one in facets["f.lang"]["values"]}
+        return values, sum(each["count"] for each in facets["f.year"]["bars"])
+
+    page = tell(shown("engine"), "refine")
+    assert counts(page) == ({"en": 3, "de": 1}, 4) and not hits(page)["filtered"]
+    tell(page, "facet", key="f.lang", value="de")
+    assert counts(page) == ({"en": 3, "de": 1}, 1) and hits(page)["filtered"]  # its own choice counts for the others
+    tell(page, "facet", key="f.lang", value="de")
+    page.text_input(key="path").set_value("brot*").run()
+    assert counts(page) == ({"en": 0, "de": 1}, 1)
+    monkeypatch.setattr(facet_counts, "MOST", 0)
+    page.text_input(key="path").set_value("*.txt").run()
+    assert counts(page) == ({"en": None, "de": None}, 4)
+
+
 def test_recent_and_saved_searches_are_listed_under_the_empty_box_until_they_are_removed(notes: Path) -> None:
     tell(shown("diesel engine", mode="keyword"), "save")
     shown("bread")

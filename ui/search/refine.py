@@ -5,7 +5,6 @@ The widgets in the sidebar hold the choices, and the URL what they hold; a click
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from semsearch.types import Facet, JsonObject
 from semsearch.utils.untrusted import visible
 
 from ..shared.messages import one_line
-from . import filters, histogram
+from . import facet_counts, filters
 from .results import Found
 
 SHOWN = "refining"
@@ -26,11 +25,15 @@ ONE = "\x1f"  # between the key of a widget and one of its values, in the name o
 
 
 def data(names: Sequence[str], hits: Sequence[Found] = ()) -> JsonObject:
-    """Chips, and the facets where they are shown: each value with its documents among these hits and in the index."""
+    """Chips, and the facets where they are shown: each value with its documents among these hits, and among all that
+    pass the other filters.
+    """
     found, shown = filters.of(names), st.session_state.get(SHOWN)
-    facets = [_facet(each, names, hits) for each in found if each.kind != "text"] if shown else None
+    narrowed = {each: facet_counts.others(each, found) for each in found if each.kind != "text"}
+    facets = [_facet(each, names, hits, others) for each, others in narrowed.items()] if shown else None
     chips = [{"name": name, "label": visible(one_line(label, LONGEST))} for name, label in _chips(found)]
-    return {"chips": chips, "facets": facets, "refinable": any(each.kind != "text" for each in found)}
+    filtered = any(each != facet_counts.NONE for each in narrowed.values())
+    return {"chips": chips, "facets": facets, "refinable": bool(narrowed), "filtered": filtered}
 
 
 def toggle() -> None:
@@ -63,43 +66,33 @@ def narrow(key: str, first: object, last: object, names: Sequence[str]) -> None:
     facet = _known(key, names)
     if facet is None or facet.kind not in ("number", "date"):
         return
-    parts = histogram.parts(facet)
+    parts = facet_counts.parts(facet)
     if isinstance(first, int) and isinstance(last, int) and 0 <= first <= last < len(parts):
         st.session_state[key] = (parts[first][0], parts[last][1])
 
 
-def _facet(facet: Facet, names: Sequence[str], hits: Sequence[Found]) -> JsonObject:
+def _facet(facet: Facet, names: Sequence[str], hits: Sequence[Found], others: facet_counts.Others) -> JsonObject:
     head: JsonObject = {"key": filters.key(facet), "label": visible(one_line(filters.label(facet), LONGEST))}
     chosen = _chosen(facet)
     if facet.kind in ("number", "date"):
         complete = chosen if len(chosen) == 2 else filters.bounds(facet)
-        return head | {"bars": histogram.bars(facet, names, complete)}
-    counts, here = dict(facet.values), _among(facet, hits)
-    first = [*_values(facet)[:MOST_VALUES], *(one for one in here if one in counts)]
+        return head | {"bars": facet_counts.bars(facet, names, complete, others)}
+    known, here = dict(facet.values), facet_counts.among(facet, hits)
+    counts = facet_counts.under(facet, names, others)
+    first = [*_values(facet)[:MOST_VALUES], *(one for one in here if one in known)]
     listed = list(dict.fromkeys([*first, *(chosen or ())])) if facet.kind != "flag" else _values(facet)
     listed.sort(key=lambda one: -here[one])  # those of the hits first
     values = [
         {
             "value": one,
             "label": visible(one_line(one, LONGEST)),
-            "count": counts.get(one),
+            "count": None if counts is None else counts.get(one, 0),
             "here": here[one] if hits else None,
             "on": one in (chosen or ()),
         }
         for one in listed
     ]
     return head | {"values": values, "more": max(0, len(facet.values) - MOST_VALUES)}
-
-
-def _among(facet: Facet, hits: Sequence[Found]) -> Counter[str]:
-    """In how many documents of the hits each value of a facet is."""
-    counted: Counter[str] = Counter()
-    for each in {(one.index, one.hit.document): one for one in hits}.values():
-        found = each.loader if facet.builtin else each.hit.metadata.get(facet.key)
-        if facet.kind == "flag":
-            found = {True: "yes", False: "no"}.get(found) if isinstance(found, bool) else None
-        counted.update({one for one in (found if isinstance(found, list) else [found]) if isinstance(one, str)})
-    return counted
 
 
 def _values(facet: Facet) -> list[str]:

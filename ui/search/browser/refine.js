@@ -8,8 +8,8 @@ class Refine {
     this.panel.hidden = true;
   }
 
-  show({ chips = [], facets = null, refinable = false }) {
-    const written = JSON.stringify([chips, facets, refinable]);
+  show({ chips = [], facets = null, refinable = false, filtered = false }) {
+    const written = JSON.stringify([chips, facets, refinable, filtered]);
     if (written === this.written) return;
     this.written = written;
     const focused = document.activeElement?.dataset.name;
@@ -17,8 +17,9 @@ class Refine {
     if (chips.length > 1) this.row.append(button("Clear all", "", () => this.list.send("drop", { name: "" })));
     this.panel.hidden = !facets;
     const counts = (facets ?? []).some((facet) => facet.values?.some((value) => value.here !== null));
-    const told = counts ? "Documents among the hits shown, of those in the index" : "Documents in the index";
-    this.panel.replaceChildren(make("p", "counted", `${told}. Bars count the whole index.`), ...(facets ?? []).map((facet) => this.facet(facet)));
+    const all = filtered ? "that pass the other filters" : "in the index";
+    const told = counts ? `Documents among the hits shown, of all ${all}. Bars count all ${all}.` : `Documents ${all}.`;
+    this.panel.replaceChildren(make("p", "counted", told), ...(facets ?? []).map((facet) => this.facet(facet)));
     if (focused) this.list.root.querySelector(`[data-name="${CSS.escape(focused)}"]`)?.focus();
   }
 
