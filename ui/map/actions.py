@@ -26,7 +26,7 @@ def show(name: str, on: Points, rows: Sequence[int], chosen: Selection, place: D
     if len(where) <= LONGEST:
         hint = "Opens Search with a filter for the documents of the chosen passages."
         params = {"where": where, index_picker.KEY: name}
-        label = f"Search in {'this' if len(documents) == 1 else 'these'} {counted}"
+        label = "Search in this document" if len(documents) == 1 else f"Search in these {counted}"
         navigation.link(index_picker.SEARCH, params, label=label, icon="filter_alt", place=place, hint=hint)
     else:
         messages.caption(f"{counted} are too many for a filter in an address: tag them, and filter by the tag.", place)
