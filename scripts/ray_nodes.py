@@ -64,10 +64,10 @@ class Cluster:
         """The process of each node."""
         return [started.pid for started in self._started]
 
-    def actors(self) -> list[int]:
-        """The processes of the actors that embed."""
+    def actors(self, kind: str = "Embedder") -> list[int]:
+        """The processes of the actors of a class: those that embed, or those that search ("Answerer")."""
         inside = {process for started in self._started for process in descendants(started.pid)}
-        return [process for process in sorted(inside) if "Embedder" in _command(process)]
+        return [process for process in sorted(inside) if kind in _command(process)]
 
     def close(self) -> None:
         """End every process, by its id."""

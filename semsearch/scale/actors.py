@@ -58,17 +58,54 @@ class How:
         return json.dumps([self.fingerprint, self.context, sorted(self.splitter.items()), place])
 
 
-class Embedder:
-    """An actor of the pool. `desk_name`: of the actor that hands out the encoder."""
+class Worker:
+    """An actor of a pool. `desk_name`: of the actor that hands out files; version: that of the driver."""
 
-    def __init__(self, desk_name: str, how: How, threads: int, device: str, version: str) -> None:
+    def __init__(self, desk_name: str, version: str) -> None:
         self._ray = imported()
         self._desk = self._ray.get_actor(desk_name, namespace=NAMESPACE)
+        self.name = f"{socket.gethostname()}:{os.getpid()}"
         try:
-            self._embedding = self._loaded(how, threads, device, version)
+            if version != __version__:
+                raise SemsearchError(
+                    f"a worker has semsearch {__version__}, and the driver {version}.", "Install the same version."
+                )
+            self.begin()
         except SemsearchError as error:
             self._get("tell", f"{error.message} (on {socket.gethostname()})")
             raise
+
+    def begin(self) -> None:
+        """Open what the actor works with. Raises SemsearchError."""
+
+    def alive(self) -> None:
+        """Say that a part goes on; nobody waits for that."""
+        self._desk.alive.remote()
+
+    def told(self, error: SemsearchError) -> JsonObject:
+        """An error as part of an answer; `pool.raised` makes it one again."""
+        where = f"{error.message} (on {socket.gethostname()})"
+        return {"code": error.exit_code, "message": where, "fix": error.fix, "command": error.command}
+
+    def encoder(self, reference: str, fingerprint: str, threads: int, device: str) -> Encoder:
+        """The encoder of the driver, whose files are fetched unless they are here."""
+        found = desk.fetched(reference, fingerprint, self._get("files"), self._read)
+        return Encoder.load(found, threads=threads, device=device)
+
+    def _read(self, name: str, at: int) -> bytes:
+        content: bytes = self._get("read", name, at)
+        return content
+
+    def _get(self, question: str, *arguments: object) -> Any:
+        return self._ray.get(getattr(self._desk, question).remote(*arguments))
+
+
+class Embedder(Worker):
+    """An actor that embeds parts."""
+
+    def __init__(self, desk_name: str, version: str, how: How, threads: int, device: str) -> None:
+        self._how, self._power = how, (threads, device)
+        super().__init__(desk_name, version)
 
     def __call__(self, rows: pyarrow.Table) -> Iterator[pyarrow.Table]:
         for row in rows.to_pylist():
@@ -83,32 +120,16 @@ class Embedder:
         """Say that `what` went well; nobody waits for that."""
         self._desk.ended.remote(what)
 
-    def alive(self) -> None:
-        """Say that a part goes on; nobody waits for that."""
-        self._desk.alive.remote()
-
-    def _loaded(self, how: How, threads: int, device: str, version: str) -> Embedding:
-        """Raises SemsearchError where the machine has another version, EncoderMismatch for another encoder."""
-        if version != __version__:
-            raise SemsearchError(
-                f"a worker has semsearch {__version__}, and the driver {version}.", "Install the same version."
-            )
-        reference = desk.fetched(how.reference, how.fingerprint, self._get("files"), self._read)
-        model = Encoder.load(reference, threads=threads, device=device)
+    def begin(self) -> None:
+        """Raises EncoderMismatch for another encoder."""
+        how = self._how
+        model = self.encoder(how.reference, how.fingerprint, *self._power)
         encoder = LazyEncoder("the job", how.name, how.fingerprint, how.dim, recorded=None, wanted=model, owned=True)
         _ = encoder.model  # raises EncoderMismatch
-        worker = f"{socket.gethostname()}:{os.getpid()}"
         store = worker_writes.Writing(how.target) if how.target else None
-        return Embedding(
-            encoder, Splitter(**how.splitter), context=how.context, attempts=self, worker=worker, store=store
+        self._embedding = Embedding(
+            encoder, Splitter(**how.splitter), context=how.context, attempts=self, worker=self.name, store=store
         )
-
-    def _read(self, name: str, at: int) -> bytes:
-        content: bytes = self._get("read", name, at)
-        return content
-
-    def _get(self, question: str, *arguments: object) -> Any:
-        return self._ray.get(getattr(self._desk, question).remote(*arguments))
 
 
 def source(shards: Sequence[Shard], known: Any, *, everywhere: bool) -> Any:

@@ -12,15 +12,18 @@ from contextlib import closing
 
 from semsearch.errors import SemsearchError, UsageError
 from semsearch.scale import desk as desks
-from semsearch.scale import pipeline
+from semsearch.scale import pipeline, pool
 from semsearch.scale.actors import How
 from semsearch.scale.cluster import Engine, connected
 from semsearch.scale.job_report import JobReport
 from semsearch.scale.known import Known
+from semsearch.scale.parts import done_of
 from semsearch.scale.shards.shard import Shard
 from semsearch.scale.stored.shard_folder import ShardFolder
 from semsearch.types import Progress
 from semsearch.utils.quantities import count
+
+AGAIN = "What is embedded stays: run the same command again."
 
 
 def run(
@@ -54,7 +57,8 @@ def run(
         )
     with connected(engine) as ray, desks.opened(ray, files, as_content=engine.is_client) as (desk_name, desk):
         dataset = pipeline.dataset(ray, pending, how, engine, desk_name, known, everywhere=everywhere)
-        with closing(pipeline.answers(ray, dataset, desk, engine.stall_seconds)) as answers:  # before Ray is left
+        given = pool.answers(ray, dataset, desk, engine.stall_seconds, done_of, AGAIN)
+        with closing(given) as answers:  # before Ray is left
             for done in answers:
                 report.first_seconds = report.first_seconds or time.monotonic() - began
                 report.add(done)

@@ -49,7 +49,7 @@ class Part:
 
     def table(self) -> pyarrow.Table:
         """The part as a table of one row."""
-        return _one_row({**asdict(self), "sources": list(self.sources)})
+        return one_row({**asdict(self), "sources": list(self.sources)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Done:
     def table(self) -> pyarrow.Table:
         """The answer as a table of one row."""
         told = {"failed": [asdict(one) for one in self.failed], "skipped": [asdict(one) for one in self.skipped]}
-        return _one_row({**asdict(self), "failed": json.dumps(told), "skipped": ""})
+        return one_row({**asdict(self), "failed": json.dumps(told), "skipped": ""})
 
 
 def part_of(row: JsonObject) -> Part:
@@ -183,5 +183,6 @@ def _checked(item: Document | Skipped, seen: set[str]) -> Document | Skipped:
     return item
 
 
-def _one_row(values: JsonObject) -> pyarrow.Table:
+def one_row(values: JsonObject) -> pyarrow.Table:
+    """A table of one row, which is a block of a Ray dataset."""
     return arrow("a job on Ray").table({name: [value] for name, value in values.items()})

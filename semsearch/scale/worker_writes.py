@@ -47,15 +47,21 @@ def owned(index: Path, found: Input) -> None:
     found.files = [replace(file, source=number) for file, number in zip(found.files, numbers, strict=True)]
 
 
+def linked(folder: Path, name: str, link: str) -> Path:
+    """A link with that content, below `folder`, for a machine that has none."""
+    location = folder / name
+    location.mkdir()
+    (location / links.FILE).write_text(link, encoding="utf-8")
+    return location
+
+
 class Writing:
     """The store of a target, open for writing on a worker's machine, which needs the same access to the server."""
 
     def __init__(self, chosen: Target) -> None:
         os.environ[machine.VARIABLE] = chosen.machine
         self._folder = tempfile.TemporaryDirectory(prefix="semsearch-")
-        location = Path(self._folder.name) / chosen.name
-        location.mkdir()
-        (location / links.FILE).write_text(chosen.link, encoding="utf-8")
+        location = linked(Path(self._folder.name), chosen.name, chosen.link)
         self._writer = drivers.find(location).open_writer(location)
         self._space = chosen.space
         self._sources: dict[str, int] = {}

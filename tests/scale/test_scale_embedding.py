@@ -21,7 +21,7 @@ from semsearch.encoders.base import BaseEncoder
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.encoders.lazy import LazyEncoder
 from semsearch.errors import Corrupt, EncoderMismatch, EncodingFailed, Locked, SemsearchError, UsageError
-from semsearch.scale import cluster, parts, pipeline
+from semsearch.scale import cluster, parts, pool
 from semsearch.scale.cluster import Engine, most_workers, workers
 from semsearch.scale.encoding import Embedding
 from semsearch.scale.found_vectors import FoundVectors
@@ -242,7 +242,7 @@ def test_the_watch_goes_on_while_actors_do_and_ends_with_them() -> None:
     ray = SimpleNamespace(get=lambda asked, timeout: asked)
     desk = SimpleNamespace(beats=SimpleNamespace(remote=lambda: next(beats)), problems=SimpleNamespace(remote=list))
     with pytest.raises(SemsearchError, match="stands still"):
-        list(pipeline.answers(ray, Dataset(), desk, 0.01))
+        list(pool.answers(ray, Dataset(), desk, 0.01, parts.done_of, ""))
     Dataset.released.set()
     assert next(beats, None) is None  # all four were asked for
 

@@ -17,7 +17,7 @@ from click import Choice
 import semsearch
 from semsearch import settings
 from semsearch.cli.indexes import from_others, on_ray
-from semsearch.cli.indexes.on_ray import RayJob, RayOptions
+from semsearch.cli.indexes.on_ray import RayJob
 from semsearch.cli.lookup import encoder_of, existing_index, existing_paths, index_of_files, trusted_encoder, use_device
 from semsearch.cli.options import (
     DeviceOption,
@@ -38,6 +38,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.output import console, index_report
 from semsearch.cli.output.progress import sync_progress
+from semsearch.cli.ray_options import RayOptions
 from semsearch.documents import store_places
 from semsearch.documents.parsing.ocr import check as check_recognition
 from semsearch.errors import Locked, NotFound, UsageError

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
 import semsearch
 from semsearch import scale
-from semsearch.cli.options import Options, value
+from semsearch.cli.options import Options
 from semsearch.cli.output import console, index_report
 from semsearch.cli.output.progress import step_progress, sync_progress
+from semsearch.cli.ray_options import RayOptions
 from semsearch.errors import UsageError
 from semsearch.stores import drivers
 from semsearch.types import Progress, SyncReport
@@ -20,49 +21,6 @@ if TYPE_CHECKING:
     from semsearch import SyncOptions
     from semsearch.scale.cluster import Engine
     from semsearch.scale.found_vectors import FoundVectors
-
-
-@dataclass(frozen=True, slots=True)
-class RayOptions:
-    """Where texts are embedded, and by how many workers."""
-
-    engine: Annotated[
-        Literal["local", "ray"], value("E", "What embeds: this process (local), or workers of a Ray cluster (ray).")
-    ] = "local"
-    ray_address: Annotated[
-        str | None, value("A", "Ray: auto, HOST:PORT or ray://HOST:PORT.  [default: auto, the cluster of this machine]")
-    ] = None
-    workers: Annotated[
-        str | None, value("MIN:MAX", "Ray: number of workers, or least and most.  [default: 1 to as many as fit]")
-    ] = None
-    cpus_per_worker: Annotated[float | None, value("N", "Ray: processors of a worker.  [default: 1]")] = None
-    gpus_per_worker: Annotated[float | None, value("N", "Ray: GPUs of a worker.  [default: 0]")] = None
-    to_shards: Annotated[
-        Path | None,
-        value("DIR", "Ray: write Parquet shards into DIR, and no index; `--from-vectors DIR` loads them into one."),
-    ] = None
-    shard_size: Annotated[
-        int | None, value("N", "Ray: documents of a shard, which is embedded whole or again.  [default: 10000]", min=1)
-    ] = None
-    stall_after: Annotated[float | None, value("S", "Ray: end with an error after S seconds without a result.")] = None
-
-    def chosen(self) -> Engine | None:
-        """The engine of the options; None for this process. Raises UsageError."""
-        given = [name for name in self.__slots__ if name != "engine" and getattr(self, name) is not None]
-        if self.engine == "local":
-            if given:
-                option = f"--{given[0].replace('_', '-')}"
-                raise UsageError(f"{option} is for work on Ray.", "Add --engine ray, or leave it out.")
-            return None
-        least, most = scale.cluster.workers(self.workers) if self.workers else (1, None)
-        return scale.cluster.Engine(
-            self.ray_address or "auto",
-            least,
-            most,
-            cpus=1.0 if self.cpus_per_worker is None else self.cpus_per_worker,
-            gpus=self.gpus_per_worker or 0.0,
-            stall_seconds=scale.cluster.STALL_SECONDS if self.stall_after is None else self.stall_after,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +84,12 @@ def make_searchable(
     found: RayOptions, store: str, model: str | None, options: Options, *, strict: bool, as_json: bool, alone: bool
 ) -> None:
     """Make the shards that `store` names searchable, and report it. Raises UsageError beside what makes an index."""
-    if found.chosen() or not alone:
+    engine = found.chosen()
+    if not alone or found.to_shards or found.shard_size:
         raise UsageError(
-            f"--store {store} takes no documents and makes no index: PATH, -n, --engine and the like do not fit.",
+            f"--store {store} takes no documents and makes no index: PATH, -n and the like do not fit.",
             "Write shards first: semsearch index PATH --engine ray --to-shards DIR.",
         )
     with step_progress(options, store) as tell:
-        report = scale.searching.building.build(drivers.folder(store), model, tell)
+        report = scale.searching.building.build(drivers.folder(store), model, engine, tell)
     index_report.show(report, options, strict=strict, as_json=as_json, exists=True, failed=None)

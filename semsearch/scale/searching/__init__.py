@@ -1,4 +1,4 @@
-"""Searching without a server: folders of shards made searchable."""
+"""Searching without a server: folders of shards made searchable, and many queries answered, on a cluster or here."""
 
 import lazy_loader
 

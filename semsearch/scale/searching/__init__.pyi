@@ -1,1 +1,2 @@
+from . import batch as batch
 from . import building as building
