@@ -7,6 +7,7 @@
     python scripts/train_student.py -o DIR --export --ship NAME and DIR/int8 is copied to semsearch/models/assets/NAME
     python scripts/train_student.py -o DIR --score              the figures of choice of the state that was saved last
     python scripts/train_student.py -o DIR --start              how good a start is: a linear map is fitted, no training
+    python scripts/train_student.py -o NEW --init DIR           a run that starts from the averaged weights of another
     python scripts/train_student.py -o DIR --vectors            the teachers' vectors of the shards, ahead of the run
 
 Texts and teachers' vectors are kept in ~/.cache/semsearch-training (--cache). Choices are made on STS-B dev, on train
@@ -41,8 +42,9 @@ from default_encoder.texts import DATA
 from semsearch import Encoder
 from semsearch.encoders import factory
 from semsearch.encoders.torch_backend import TorchBackend
-from semsearch.errors import SemsearchError
+from semsearch.errors import NotFound, SemsearchError
 from semsearch.export import export_backend
+from semsearch.training.run_folder import state
 from semsearch.training.run_folder.manifest import PACKAGES
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "semsearch-training"
@@ -76,6 +78,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--settings", type=json.loads, default={}, help="JSON: fields of Settings")
     parser.add_argument("--steps", type=int, help="to end after so many")
+    parser.add_argument("--init", type=Path, metavar="DIR", help="start from the averaged weights of the run in DIR")
     for mode in ("export", "score", "start", "vectors"):
         parser.add_argument(f"--{mode}", action="store_true")
     parser.add_argument("--ship", metavar="NAME", help="with --export: copy the int8 export into the package")
@@ -104,13 +107,10 @@ def run(options: argparse.Namespace) -> None:
     target = Target(options.parts, known)
     learner = Student(base(options.base, options.cache), f"{TEMPLATES}:{options.template}", targets.WIDTH)
     settings = replace(Settings(), **options.settings, **({"steps": options.steps} if options.steps else {}))
-    training = Distillation(
-        learner,
-        Shards(used.shards, used.vectors, target, settings),
-        settings,
-        options.out,
-        lambda it: figures(it.encode),
-    )
+    shards = Shards(used.shards, used.vectors, target, settings)
+    if options.init:
+        take_average(options.init, learner, shards, settings)
+    training = Distillation(learner, shards, settings, options.out, lambda it: figures(it.encode))
     if not training.at.step:
         learner.fit_head(corpus.read(first)[:HEAD_TEXTS], target(known)[:HEAD_TEXTS])
     if options.start:
@@ -121,6 +121,18 @@ def run(options: argparse.Namespace) -> None:
         export(training, options)
     else:
         training.run()
+
+
+def take_average(home: Path, learner: Student, shards: Shards, settings: Settings) -> None:
+    """Set the averaged weights of the run in `home`. Raises NotFound where none was saved."""
+    if not (home / state.FILE).is_file():
+        raise NotFound(f"no run was saved in {home}.", "Name the folder of one with --init.")
+    before = Distillation(learner, shards, settings, home, lambda it: {})
+    with before.average.applied():
+        kept = {name: value.detach().clone() for name, value in learner.trained.items()}
+    with torch.no_grad():
+        for name, value in learner.trained.items():
+            value.copy_(kept[name])
 
 
 def export(training: Distillation, options: argparse.Namespace) -> None:

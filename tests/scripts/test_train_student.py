@@ -15,7 +15,7 @@ import pytest
 from helpers import models
 
 from semsearch import Encoder
-from semsearch.errors import Corrupt
+from semsearch.errors import Corrupt, NotFound
 from semsearch.models import model_folders
 
 torch = pytest.importorskip("torch")
@@ -165,6 +165,20 @@ def test_a_run_that_a_signal_stops_is_saved_at_its_last_step(tiny: Tiny) -> None
     with pytest.raises(KeyboardInterrupt):
         tiny.made("signal", 8, interrupt, eval_every=3).run()
     assert tiny.made("signal", 8).at.step == 3
+
+
+def test_a_run_can_start_from_the_averaged_weights_of_another(tiny: Tiny) -> None:
+    before = tiny.run("before", 4)
+    with before.average.applied():
+        expected = {name: value.detach().clone() for name, value in before.student.trained.items()}
+    fresh = tiny.made("fresh", 4)
+    script = importlib.import_module("train_student")
+    assert not all(torch.equal(value, expected[name]) for name, value in fresh.student.trained.items())
+    script.take_average(tiny.folder / "before", fresh.student, fresh.shards, fresh.settings)
+    for name, value in fresh.student.trained.items():
+        torch.testing.assert_close(value, expected[name])
+    with pytest.raises(NotFound, match="no run was saved"):
+        script.take_average(tiny.folder / "nothing", fresh.student, fresh.shards, fresh.settings)
 
 
 def test_a_saved_student_gives_its_own_vectors(tiny: Tiny, tmp_path: Path) -> None:
