@@ -1,7 +1,7 @@
 """A Ray cluster of several nodes on this machine, each a group of processes, ended by their ids.
 
 Ray's servers listen on every address of the machine, so this is only for a network namespace that has the loopback
-alone: `scripts/test --scale` runs the tests in one, and `scripts/bench_scale_job.py` goes into one itself.
+alone: `scripts/test --scale` runs the tests in one, and scripts go into one themselves (`enter`).
 """
 
 from __future__ import annotations
@@ -15,47 +15,78 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PORT = 6399  # outside the ports of Ray's own workers
-WAIT_S = 180.0
+CLIENT = 10_001
+AGENTS = 20_100  # ports of the agents of the nodes; a node that finds them itself does not wait for them for long
+AGENT_PORTS = (
+    "dashboard-agent-grpc-port",
+    "dashboard-agent-listen-port",
+    "runtime-env-agent-port",
+    "metrics-export-port",
+)
+WAIT_S = 300.0
 SAMPLES_S = 0.5
 STARTED = "Ray runtime started"  # what `ray start` prints
 STORE_BYTES = 150_000_000  # of each node, in /dev/shm
+TRIES = 3  # a start takes more than Ray's own limit of 30 s on a busy machine
+NAMESPACES = ("--net", "--pid", "--fork", "--kill-child", "--mount-proc")  # nothing of it outlives this process
+KINDS = {  # of processes, by a part of their command line
+    "Embedder": "actors",
+    "ReadShards": "reading",
+    "Desk": "desk",
+    "raylet/raylet": "raylet",
+    "gcs_server": "gcs",
+    "agent": "agents",
+    "ray::": "other workers",
+    "ray.scripts": "other",
+}
+
+
+RANK = {"other": 0, "other workers": 1}  # what says less about a process; 2 for the rest
 
 
 class Cluster:
-    """A head without processors, on which drivers run, and nodes with two each."""
+    """A head without processors, on which drivers run, and nodes."""
 
     def __init__(self, folder: Path) -> None:
         self.address = f"127.0.0.1:{PORT}"
+        self.client = f"ray://127.0.0.1:{CLIENT}"  # for a driver outside of it
         self.environment = {
             **os.environ,
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": secrets.token_hex(24),
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_DISABLE_MEMORY_MONITOR": "1",
+            "RAY_gcs_server_request_timeout_seconds": "240",  # in place of 60, as below: a busy machine takes longer
+            "RAY_DASHBOARD_STARTUP_TIMEOUT_S": "240",
             "OMP_NUM_THREADS": "1",
             "PYTHONUNBUFFERED": "1",
+            "SEMSEARCH_EMBEDDING_CACHE_MB": "0",  # each text is embedded
         }
         self._folder = folder
         self._started: list[subprocess.Popen[bytes]] = []
 
     def head(self) -> None:
         """Start the head."""
-        self._start("--head", f"--port={PORT}", "--include-dashboard=false", "--num-cpus=0")
+        self._start(
+            "--head",
+            f"--port={PORT}",
+            f"--ray-client-server-port={CLIENT}",
+            "--include-dashboard=false",
+            "--num-cpus=0",
+        )
 
-    def node(self, cpus: int = 2) -> int:
-        """Start a node; its process."""
-        return self._start(f"--address={self.address}", f"--num-cpus={cpus}")
+    def node(self, cpus: int = 2, gpus: int = 0) -> int:
+        """Start a node; its process. Ray counts processors and GPUs, whatever the machine has."""
+        return self._start(f"--address={self.address}", f"--num-cpus={cpus}", f"--num-gpus={gpus}")
 
     def kill(self, pid: int) -> None:
         """kill -9 of a node with everything in it."""
-        for process in reversed(descendants(pid)):
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+        _kill(descendants(pid))
         for started in self._started:
             if started.pid == pid:
                 started.wait(WAIT_S)
@@ -66,57 +97,76 @@ class Cluster:
 
     def actors(self, kind: str = "Embedder") -> list[int]:
         """The processes of the actors of a class: those that embed, or those that search ("Answerer")."""
-        inside = {process for started in self._started for process in descendants(started.pid)}
-        return [process for process in sorted(inside) if kind in _command(process)]
+        return [process for started in self._started for process in _actors(started.pid, kind)]
+
+    def with_actors(self) -> list[int]:
+        """The processes of the nodes on which actors embed."""
+        return [started.pid for started in self._started if _actors(started.pid, "Embedder")]
 
     def close(self) -> None:
         """End every process, by its id."""
-        everything = [process for started in self._started for process in descendants(started.pid)]
-        for process in reversed(everything):
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+        _kill([process for started in self._started for process in descendants(started.pid)])
         for started in self._started:
             started.wait(WAIT_S)
 
     def _start(self, *arguments: str) -> int:
+        """Start a node, at the TRIES-th time at the latest; its process."""
         ray = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--node-ip-address=127.0.0.1"]
         store = [f"--object-store-memory={STORE_BYTES}", "--disable-usage-stats"]
         if "--head" in arguments:
             store.append(f"--temp-dir={self._folder}")
-        place = self._folder / f"node-{len(self._started)}.log"
-        with place.open("wb") as log:
-            started = subprocess.Popen([*ray, *store, *arguments], env=self.environment, stdout=log, stderr=log)
-        self._started.append(started)
-        end = time.monotonic() + WAIT_S  # one after the other: two that start at the same instant may hang
-        while STARTED not in (said := place.read_text(errors="replace")):
-            assert started.poll() is None and time.monotonic() < end, said
-            time.sleep(0.2)
-        return started.pid
+        for _ in range(TRIES):
+            first = AGENTS + len(AGENT_PORTS) * len(self._started)
+            ports = [f"--{name}={first + at}" for at, name in enumerate(AGENT_PORTS)]
+            place = self._folder / f"node-{len(self._started)}.log"
+            with place.open("wb") as log:
+                started = subprocess.Popen(
+                    [*ray, *store, *ports, *arguments], env=self.environment, stdout=log, stderr=log
+                )
+            self._started.append(started)
+            end = time.monotonic() + WAIT_S  # one after the other: two that start at the same instant may hang
+            while STARTED not in (said := place.read_text(errors="replace")):
+                if started.poll() is not None or time.monotonic() > end:
+                    break
+                time.sleep(0.2)
+            else:
+                return started.pid
+            self.kill(started.pid)
+            if "--head" in arguments:  # what it has left has other parents now
+                _kill([pid for pid in _every_pid() if str(self._folder) in _command(pid) and pid != os.getpid()])
+        raise AssertionError(said)
 
 
 @contextmanager
-def cluster(nodes: int) -> Iterator[Cluster]:
-    """A head and so many nodes."""
+def cluster(nodes: int, cpus: int = 2) -> Iterator[Cluster]:
+    """A head and so many nodes, with so many processors each."""
     folder = Path(tempfile.mkdtemp(prefix="ray-"))  # short: Ray makes sockets in it
     found = Cluster(folder)
     try:
         found.head()
         for _ in range(nodes):
-            found.node()
+            found.node(cpus)
         yield found
     finally:
         found.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def enter() -> None:
+    """Go into a network namespace with nothing but the loopback: this process begins again there."""
+    if not isolated():
+        user = [] if os.geteuid() == 0 else ["--map-root-user"]
+        again = ["bash", "-c", 'ip link set lo up && exec "$@"', Path(sys.argv[0]).stem, sys.executable, *sys.argv]
+        os.execvp("unshare", ["unshare", *user, *NAMESPACES, *again])
+
+
 def descendants(pid: int) -> list[int]:
     """A process and all below it, parents first."""
     children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError):
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                children.setdefault(int(fields[1]), []).append(int(entry.name))
+    for each in _every_pid():
+        with suppress(OSError):
+            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+            children.setdefault(int(fields[1]), []).append(each)
     found = [pid]
     for process in found:
         found += children.get(process, [])
@@ -129,10 +179,11 @@ class Meter:
     They are looked at SAMPLES_S apart, as nobody has those of an actor after its end: its last ones are not counted.
     """
 
-    def __init__(self, pids: list[int]) -> None:
+    def __init__(self, pids: Callable[[], list[int]]) -> None:
         self._pids, self._ended = pids, threading.Event()
         self._seconds: dict[int, float] = {}
         self._before: dict[int, float] = {}
+        self._kinds: dict[int, str] = {}
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> Meter:
@@ -147,7 +198,16 @@ class Meter:
     @property
     def seconds(self) -> float:
         """User and system time since the beginning."""
-        return sum(spent - self._before.get(pid, 0.0) for pid, spent in self._seconds.items())
+        return sum(self.kinds.values())
+
+    @property
+    def kinds(self) -> dict[str, float]:
+        """The same for each kind of process."""
+        found: dict[str, float] = {}
+        for pid, spent in self._seconds.items():
+            kind = self._kinds.get(pid, "")
+            found[kind] = found.get(kind, 0.0) + spent - self._before.get(pid, 0.0)
+        return found
 
     def _watch(self) -> None:
         while True:
@@ -158,10 +218,14 @@ class Meter:
 
     def _now(self) -> dict[int, float]:
         found = {}
-        for pid in [each for top in self._pids for each in descendants(top)]:
+        for pid in [each for top in self._pids() for each in descendants(top)]:
             with suppress(OSError):
                 fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
                 found[pid] = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+                command = _command(pid)
+                known = next((kind for part, kind in KINDS.items() if part in command), "other")
+                if RANK.get(known, 2) >= RANK.get(self._kinds.get(pid, "other"), 2):  # it may have no work now
+                    self._kinds[pid] = known
         return found
 
 
@@ -169,6 +233,20 @@ def isolated() -> bool:
     """Whether this process has a network of its own, without any address but the loopback."""
     devices = [line.split(":")[0].strip() for line in Path("/proc/net/dev").read_text().splitlines()[2:]]
     return devices == ["lo"]
+
+
+def _actors(node: int, kind: str) -> list[int]:
+    return [process for process in sorted(descendants(node)) if kind in _command(process)]
+
+
+def _every_pid() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def _kill(pids: Sequence[int]) -> None:
+    for pid in reversed(pids):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _command(pid: int) -> str:

@@ -15,7 +15,7 @@ from semsearch.scale.cluster import READING_CPUS, Engine, most_workers
 from semsearch.scale.known import Known
 from semsearch.scale.shards.shard import Shard
 
-READERS = 2  # reading tasks at a time: a core reads some thousand documents a second, and embeds some hundred
+SERVED = 8  # workers by a reading task: a core reads some thousand documents a second, and embeds some hundred
 
 
 def dataset(
@@ -30,7 +30,7 @@ def dataset(
         read = ray.data.read_datasource(
             source(shards, keys, everywhere=everywhere),
             override_num_blocks=len(shards),
-            concurrency=READERS if not everywhere else None,
+            concurrency=-(-most // SERVED) if not everywhere else None,  # a process each, which takes seconds to start
             num_cpus=reading_cpus,
         )
         return pool.through(ray, read, Embedder, (desk, __version__, how, *pool.power(engine)), engine, most)

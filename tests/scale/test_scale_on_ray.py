@@ -178,6 +178,80 @@ def test_workers_write_into_postgresql_by_themselves(
     assert again["documents"]["unchanged"] == 180 and "nothing to embed" in err  # type: ignore[index]
 
 
+def test_the_driver_writes_into_milvus(rays: Cluster, notes: Path, tmp_path: Path) -> None:
+    pytest.importorskip("milvus_lite")
+    to = ("-n", tmp_path / "remote", "--store", f"milvus:{tmp_path}/milvus.db", "--workers", "2")
+    found, err = ok(rays, notes, *to, "-m", "hashing", "--shard-size", 40)
+    assert found["documents"]["added"] == 180 and "180 documents" in err  # type: ignore[index]
+    with Index.create(tmp_path / "local", encoder="hashing") as index:
+        index.sync([notes])
+    assert_same(tmp_path / "remote", tmp_path / "local")
+    again, err = ok(rays, notes, "-n", tmp_path / "remote")
+    assert again["documents"]["unchanged"] == 180 and "nothing to embed" in err  # type: ignore[index]
+
+
+def test_a_driver_outside_the_cluster_has_objects_embedded_and_no_files_of_its_own(
+    rays: Cluster, notes: Path, tmp_path: Path
+) -> None:
+    def shards(target: Path, address: str) -> subprocess.Popen[str]:
+        return command(rays, notes.as_uri(), "--to-shards", target, "-m", "default", "--json", address=address)
+
+    code, out, err = ran(shards(tmp_path / "outside", rays.client))
+    assert code == 0, err
+    assert json.loads(out)["documents"]["added"] == 180
+    code, _, err = ran(shards(tmp_path / "inside", rays.address))
+    assert code == 0, err
+    with (
+        Index.from_vectors(tmp_path / "outside", tmp_path / "one", encoder="default"),
+        Index.from_vectors(tmp_path / "inside", tmp_path / "other", encoder="default"),
+    ):
+        pass
+    assert_same(tmp_path / "one", tmp_path / "other")
+    code, _, err = ran(command(rays, notes, "-n", tmp_path / "index", "-m", "hashing", address=rays.client))
+    assert code == 2 and "do not have the files" in err and "Traceback" not in err
+
+
+GPUS = """
+import json, os, sys, time
+from collections.abc import Iterator
+from pathlib import Path
+from semsearch import SyncOptions, Encoder
+from semsearch.scale import jobs, parts, pipeline
+from semsearch.scale.cluster import Engine
+
+class Seen:  # in place of the actor: there is no GPU here, Ray only counts two
+    def __init__(self, *given):
+        self._device = given[3]
+
+    def __call__(self, rows):
+        for row in rows.to_pylist():
+            part = parts.part_of(row)
+            time.sleep(0.3)
+            seen = f"{self._device} {os.environ.get('CUDA_VISIBLE_DEVICES')}"
+            yield parts.Done(part.shard, part.number, part.last, b"", 1, 1, 1, 0.3, seen).table()
+
+pipeline.Embedder = Seen
+folder, target, address = map(str, sys.argv[1:])
+engine = Engine(address, 2, 2, cpus=0.5, gpus=1.0)
+_, report = jobs.to_shards(Path(target), Encoder.load("hashing"), [Path(folder)], SyncOptions(), engine, size=5)
+print(json.dumps(sorted(report.workers)))
+"""
+
+
+def test_every_gpu_has_an_actor_that_sees_no_other(rays: Cluster, notes: Path, tmp_path: Path) -> None:
+    engine = ("--workers", "2", "--gpus-per-worker", "1")
+    code, _, err = ran(command(rays, notes, "-n", tmp_path / "index", "-m", "hashing", *engine))
+    assert code == 2 and "do not fit" in err and "0 GPUs" in err
+    added = rays.node(cpus=2, gpus=2)
+    try:
+        given = [sys.executable, "-c", GPUS, str(notes), str(tmp_path / "shards"), rays.address]
+        done = subprocess.run(given, env=rays.environment, capture_output=True, text=True, timeout=WAIT_S)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == ["cuda 0", "cuda 1"]
+    finally:
+        rays.kill(added)
+
+
 def test_more_workers_at_most_than_fit_leave_room_for_reading(rays: Cluster, tmp_path: Path) -> None:
     chance = random.Random(3)
     (tmp_path / "notes").mkdir()
