@@ -20,7 +20,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PORT = 6399  # outside the ports of Ray's own workers
-CLIENT = 10_001
 AGENTS = 20_100  # ports of the agents of the nodes; a node that finds them itself does not wait for them for long
 AGENT_PORTS = (
     "dashboard-agent-grpc-port",
@@ -54,7 +53,6 @@ class Cluster:
 
     def __init__(self, folder: Path) -> None:
         self.address = f"127.0.0.1:{PORT}"
-        self.client = f"ray://127.0.0.1:{CLIENT}"  # for a driver outside of it
         self.environment = {
             **os.environ,
             "RAY_AUTH_MODE": "token",
@@ -75,7 +73,6 @@ class Cluster:
         self._start(
             "--head",
             f"--port={PORT}",
-            f"--ray-client-server-port={CLIENT}",
             "--include-dashboard=false",
             "--num-cpus=0",
         )

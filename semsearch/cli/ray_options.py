@@ -23,7 +23,7 @@ class EngineOptions:
         value("E", "Where the work is done: in this process (local), or by workers of a Ray cluster (ray)."),
     ] = "local"
     ray_address: Annotated[
-        str | None, value("A", "Ray: auto, HOST:PORT or ray://HOST:PORT.  [default: auto, the cluster of this machine]")
+        str | None, value("A", "Ray: auto or HOST:PORT.  [default: auto, the cluster of this machine]")
     ] = None
     workers: Annotated[
         str | None, value("MIN:MAX", "Ray: number of workers, or least and most.  [default: 1 to as many as fit]")

@@ -30,14 +30,14 @@ STDERR = 2  # its file
 STALL_SECONDS = 300.0
 START = "Start one: ray start --head. Or name its address: --ray-address HOST:PORT."
 TOKEN = "Set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN (or RAY_AUTH_TOKEN_PATH) to the token of the cluster."
-_ADDRESS = re.compile(r"(?:ray://)?(?P<host>\[[^\]]+\]|[^:/]+):(?P<port>\d{1,5})")
+_ADDRESS = re.compile(r"(?P<host>\[[^\]]+\]|[^:/]+):(?P<port>\d{1,5})")
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
     """How a job runs on Ray.
 
-    address: auto, HOST:PORT or ray://HOST:PORT. workers: the least and the most actors; None for the most: as many as
+    address: auto or HOST:PORT. workers: the least and the most actors; None for the most: as many as
     fit. cpus, gpus: of an actor. stall_seconds: after so long without a result the job ends with an error.
     """
 
@@ -49,19 +49,19 @@ class Engine:
     stall_seconds: float = STALL_SECONDS
 
     def __post_init__(self) -> None:
+        if self.address.startswith("ray://"):  # Ray Client has no core worker, which Ray Data needs (2.60)
+            raise UsageError(
+                f"{self.address} leads into a cluster from outside, and Ray Data runs inside one only.",
+                "Run the command on a machine of the cluster, with --ray-address auto.",
+            )
         if self.address != "auto" and not _ADDRESS.fullmatch(self.address):
-            raise UsageError(f"{self.address!r} is no address of a Ray cluster.", "Write auto, HOST:PORT or ray://…")
+            raise UsageError(f"{self.address!r} is no address of a Ray cluster.", "Write auto or HOST:PORT.")
         if self.least < 1 or (self.most is not None and self.most < self.least):
             raise UsageError(
                 f"workers from {self.least} to {self.most} make no sense.", "Write --workers 4, or 2:8: least and most."
             )
         if self.cpus <= 0 or self.gpus < 0 or self.stall_seconds <= 0:
             raise UsageError("processors of a worker, and seconds without progress, have to be above 0.")
-
-    @property
-    def is_client(self) -> bool:
-        """Whether the driver is outside the cluster."""
-        return self.address.startswith("ray://")
 
     @property
     def threads(self) -> int:

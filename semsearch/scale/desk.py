@@ -34,10 +34,10 @@ READY = ".complete"  # the file that says that a folder has all files of its enc
 class Desk:
     """Answers the actors of one job.
 
-    files: those of the encoder, by their path below its folder: a path on this machine, or the content.
+    files: those of the encoder, by their path below its folder: paths on this machine.
     """
 
-    def __init__(self, files: dict[str, str | bytes]) -> None:
+    def __init__(self, files: dict[str, str]) -> None:
         self._files = files
         self._begun: Counter[str] = Counter()
         self._problems: list[str] = []
@@ -45,17 +45,12 @@ class Desk:
 
     def files(self) -> dict[str, int]:
         """The encoder's files, with their sizes in bytes."""
-        return {
-            name: len(one) if isinstance(one, bytes) else Path(one).stat().st_size for name, one in self._files.items()
-        }
+        return {name: Path(one).stat().st_size for name, one in self._files.items()}
 
     def read(self, name: str, at: int) -> bytes:
         """At most CHUNK bytes of a file, from byte `at` on."""
         self._beats += 1
-        found = self._files[name]
-        if isinstance(found, bytes):
-            return found[at : at + CHUNK]
-        with Path(found).open("rb") as file:
+        with Path(self._files[name]).open("rb") as file:
             file.seek(at)
             return file.read(CHUNK)
 
@@ -87,16 +82,13 @@ class Desk:
 
 
 @contextmanager
-def opened(ray: Any, files: dict[str, str], *, as_content: bool) -> Iterator[tuple[str, Any]]:
-    """The actor of the driver's machine from which the others fetch the encoder, and its name.
-
-    as_content: the driver is on no machine of the cluster, so the files are sent along.
-    """
+def opened(ray: Any, files: dict[str, str]) -> Iterator[tuple[str, Any]]:
+    """The actor of the driver's machine from which the others fetch the encoder, and its name."""
     strategies: Any = import_module("ray.util.scheduling_strategies")
     name = f"desk-{os.getpid()}-{secrets.token_hex(6)}"
     here = strategies.NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     actor = ray.remote(Desk).options(name=name, num_cpus=0, scheduling_strategy=here, namespace=NAMESPACE)
-    handle = actor.remote({name: Path(path).read_bytes() for name, path in files.items()} if as_content else files)
+    handle = actor.remote(files)
     try:
         yield name, handle
     finally:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 
-from semsearch.errors import SemsearchError, UsageError
+from semsearch.errors import SemsearchError
 from semsearch.scale import desk as desks
 from semsearch.scale import pipeline, pool
 from semsearch.scale.actors import How
@@ -50,12 +50,7 @@ def run(
     began = time.monotonic()
     sizes = {shard.name: shard.size for shard in pending}
     total, finished = sum(sizes.values()), 0
-    if engine.is_client and not everywhere:
-        raise UsageError(
-            f"{engine.address} leads into a cluster whose machines do not have the files of this one.",
-            "Run the command on a machine of the cluster with --ray-address auto, or read from an object store.",
-        )
-    with connected(engine) as ray, desks.opened(ray, files, as_content=engine.is_client) as (desk_name, desk):
+    with connected(engine) as ray, desks.opened(ray, files) as (desk_name, desk):
         dataset = pipeline.dataset(ray, pending, how, engine, desk_name, known, everywhere=everywhere)
         given = pool.answers(ray, dataset, desk, engine.stall_seconds, done_of, AGAIN)
         with closing(given) as answers:  # before Ray is left

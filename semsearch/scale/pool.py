@@ -41,7 +41,7 @@ def through(ray: Any, rows: Any, actor: type, arguments: tuple[object, ...], eng
     """A dataset of what actors answer to the rows of another one. Not begun yet; call it inside `context`."""
     return rows.map_batches(
         actor,
-        batch_size=None,
+        batch_size=1 if engine.gpus else None,  # Ray refuses None with GPUs; a block is one row either way
         batch_format="pyarrow",
         compute=ray.data.ActorPoolStrategy(
             min_size=engine.least, max_size=most, max_tasks_in_flight_per_actor=IN_FLIGHT

@@ -68,7 +68,7 @@ def install(monkeypatch: pytest.MonkeyPatch, cpus: float = 4.0) -> None:
         yield ray
 
     @contextmanager
-    def opened(_: Any, files: dict[str, str], *, as_content: bool) -> Iterator[tuple[str, Any]]:
+    def opened(_: Any, files: dict[str, str]) -> Iterator[tuple[str, Any]]:
         handle._actor = Desk(dict(files))
         yield "desk", handle
 

@@ -119,7 +119,7 @@ def answers(
     if not queries:
         return
     out = sys.stdout
-    with connected(engine) as ray, desks.opened(ray, files, as_content=engine.is_client) as (desk_name, desk):
+    with connected(engine) as ray, desks.opened(ray, files) as (desk_name, desk):
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         most = most_workers(engine, nodes, reading_cpus=0.0)
         size = max(LEAST, min(MOST, -(-len(queries) // (PARTS_PER_WORKER * most))))

@@ -90,7 +90,7 @@ def _on_ray(tasks: Sequence[Task], engine: Engine) -> Iterator[str]:
     """Make the parts on a cluster; the names of their shards."""
     if not tasks:
         return
-    with connected(engine) as ray, desks.opened(ray, {}, as_content=False) as (desk_name, desk):
+    with connected(engine) as ray, desks.opened(ray, {}) as (desk_name, desk):
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         most = most_workers(engine, nodes, reading_cpus=0.0)
         with pool.context(ray):

@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from semsearch.errors import MissingExtra, NotFound, SemsearchError
@@ -260,7 +260,7 @@ class Server:
         if self.address.is_file:
             logging.getLogger("grpc._server").setLevel(logging.CRITICAL)  # it lists what Milvus Lite cannot do
         try:
-            return client(
+            found = client(
                 uri=self.address.uri,
                 token=self.address.token,
                 db_name=self.address.database,
@@ -268,6 +268,10 @@ class Server:
             )
         except Exception as error:
             raise self._explained(error, "connect") from error
+        for collection in found.list_collections() if self.address.is_file else ():
+            with suppress(Exception):  # Milvus Lite loads none by itself; one that a kill left in part has no index
+                found.load_collection(collection)
+        return found
 
     def _call(self, what: str, call: Callable[[MilvusClient, float], T]) -> T:
         """The result of a call, tried again with growing pauses for `patience` seconds while the server is away."""
