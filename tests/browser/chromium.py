@@ -74,6 +74,11 @@ def text(browser: Any) -> str:
     return "".join(str(body.text) for body in browser.find_elements(By.TAG_NAME, "body"))
 
 
+def one_line(browser: Any) -> str:
+    """The same with single spaces between the words: the number of a hit and its title are boxes of their own."""
+    return " ".join(text(browser).split())
+
+
 def buttons(browser: Any, label: str) -> list[Any]:
     """The buttons whose label has these words."""
     return [each for each in browser.find_elements(By.TAG_NAME, "button") if label in each.text]

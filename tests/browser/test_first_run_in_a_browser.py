@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
 from accessibility import violations
-from chromium import SAMPLE, buttons, entered, needs_chromium, text, until
+from chromium import SAMPLE, buttons, entered, needs_chromium, one_line, text, until
 from helpers.served import running
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -39,7 +39,7 @@ def test_two_clicks_and_one_path_lead_to_the_first_hit(browser: Any, tmp_path: P
         until(lambda: "on this machine" in text(browser) and " files (" in text(browser))
         until(lambda: [each for each in buttons(browser, "“chemistry”") if each.is_enabled()])[0].click()
         until(lambda: found(browser, "[class*='st-key-example'] button"))[0].click()
-        until(lambda: "strength" in text(browser) and "1. " in text(browser))
+        until(lambda: "strength" in text(browser) and "1. " in one_line(browser))
         assert browser.current_url.startswith(f"{address}/?n=chemistry&q=")
         until(lambda: "1 ended" in text(browser))
         assert violations(browser) == []  # with the outcome of the job and its history

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
-from chromium import SAMPLE, ask, buttons, needs_chromium, text, until
+from chromium import SAMPLE, ask, buttons, needs_chromium, one_line, text, until
 from helpers.served import Server
 from selenium.webdriver.common.by import By
 
@@ -34,7 +34,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_question_is_answered_under_the_box_and_the_url_holds_it(browser: Any, server: str) -> None:
     ask(browser, server, "how is the fuel of a diesel set on fire")
-    assert "1. diesel" in text(browser)
+    assert "1. diesel" in one_line(browser)
     until(lambda: browser.find_elements(By.CSS_SELECTOR, ".passage mark"))
     until(lambda: "q=" in browser.current_url)
     url = browser.current_url

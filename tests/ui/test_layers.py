@@ -22,6 +22,7 @@ SHARED = {
     "semsearch.utils.untrusted.visible",
     *(f"semsearch.utils.web.visitors.{name}" for name in ("HERE", "Visitors", "among", "here")),  # as `serve` does
     "semsearch.utils.web.until_signal",
+    "semsearch.utils.strength.CHANCE",  # the line below which hits are folded, as the map's marks are
 }
 
 
