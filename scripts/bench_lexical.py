@@ -49,7 +49,7 @@ from semsearch.stores.local import LocalReader
 from semsearch.stores.local.filtering.allowed import AllowedIds
 from semsearch.stores.local.full_text import lexical
 from semsearch.types import Document
-from semsearch.utils import stop_words
+from semsearch.utils.languages import stop_words
 from semsearch.utils.vectors import unit_rows
 
 DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")

@@ -27,9 +27,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 import ray_nodes
+from index_contents import compared, contents
 
 from semsearch import Encoder, Index, SyncOptions
 from semsearch.documents import waiting_vectors
@@ -40,12 +40,9 @@ from semsearch.stores import drivers
 
 SUBJECTS = ("actor", "node", "driver")
 SHARDS = 15
-NEAR = 0.9999
 WAIT_S = 600.0
 TOLD = ("subject", "trial", "shards_done", "seconds")  # of a trial, and not summed up
 WRONG = ("lost", "missing", "left_over", "vectors_differ", "problems", "again")
-
-Vectors = dict[str, np.ndarray]  # of every passage, by document and place
 
 
 def main() -> int:
@@ -132,8 +129,10 @@ class Trials:
             raise RuntimeError(f"{name} ended with {process.returncode}: {errors}")
         report = self._finished(name) if subject == "driver" else json.loads(out)
         kept = len(acknowledged) if subject == "driver" else 0
-        row = {"subject": subject, "trial": trial, "shards_done": len(done), "acknowledged": len(acknowledged)}
-        row |= {**self._compared(name, acknowledged), **report, "again": self._again(report, kept)}
+        row = {"subject": subject, "trial": trial, "shards_done": len(done)}
+        row |= compared(self._folder / name, self._clean, acknowledged)
+        row |= {**report, "again": self._again(report, kept)}
+        Index.remove(self._folder / name)
         row["seconds"] = round(time.monotonic() - began, 1)
         print(json.dumps(row), flush=True)
         if subject == "node":
@@ -151,19 +150,6 @@ class Trials:
     def _again(self, report: dict[str, int], kept: int) -> int:
         """Texts that a run embedded though they were acknowledged before it. A document here has one passage."""
         return max(0, report["by_workers"] + report["by_driver"] - (len(self._clean) - kept))
-
-    def _compared(self, name: str, acknowledged: set[str]) -> dict[str, int]:
-        there, clean = contents(self._folder / name), self._clean
-        with Index.open(self._folder / name) as index:
-            problems, counts = index.verify(), index.info()
-        Index.remove(self._folder / name)
-        return {
-            "lost": len(acknowledged - {key.partition("\0")[0] for key in there}),
-            "missing": len(clean.keys() - there.keys()),
-            "left_over": len(there.keys() - clean.keys()) + abs(counts["vectors"] - len(clean)),
-            "vectors_differ": sum(float(there[key] @ clean[key]) < NEAR for key in there.keys() & clean.keys()),
-            "problems": len(problems),
-        }
 
     def _started(self, name: str) -> subprocess.Popen[str]:
         given = ["--drive", self._cluster.address, "--file", self._documents, "--into", self._folder / name]
@@ -197,16 +183,6 @@ def documents_of(marker: Path) -> set[str]:
     """The documents of a shard that is done."""
     file = marker.with_suffix(".parquet")
     return set(pq.read_table(file, columns=["document"]).column(0).to_pylist())
-
-
-def contents(location: Path) -> Vectors:
-    """The unit vector of every passage, by document and place."""
-    with drivers.find(location).open_reader(location) as reader:
-        space = reader.spaces()[0].id
-        rows = {int(at): row for ids, some in reader.vectors(space) for at, row in zip(ids, some, strict=True)}
-        places = [(uri, reader.passage_ids(uri).tolist()) for uri, _ in reader.titles()]
-    units = {at: row.astype(np.float64) / np.linalg.norm(row.astype(np.float64)) for at, row in rows.items()}
-    return {f"{uri}\0{position}": units[at] for uri, ids in places for position, at in enumerate(ids)}
 
 
 if __name__ == "__main__":

@@ -29,21 +29,18 @@ from pathlib import Path
 from typing import Any
 
 import milvus_standalone
-import numpy as np
 import postgres_server
 import server_faults
+from index_contents import Vectors, compared, contents, document
 from server_faults import Place, Server
 
 from semsearch import Index
 from semsearch.stores import drivers
 
-NEAR = 0.9999
 TRIES = 6
 TOLD = ("trial", "after_s", "code", "said")  # of a trial, and not summed up
 CODES = (0, 1, 7, -signal.SIGKILL)  # of a run that ends well, fails, waits too long for another one, or is killed
 WRONG = ("unclear", "lost", "missing", "left_over", "vectors_differ", "problems", "encoded_again")
-
-Vectors = dict[str, np.ndarray]  # of every passage, by document and place
 
 
 def milvus(place: Place) -> AbstractContextManager[Server]:
@@ -119,19 +116,11 @@ def completed(
 ) -> dict[str, int]:
     """What is there once the same command has run again, compared with a clean run, and what that run encoded."""
     whole = finished(home, folder, name, server)
-    there = contents(home / name)
     with Index.open(home / name) as index:
-        problems = index.verify()
-        counts = index.info()
-    encoded = int(counts["last_run"]["embedded"])
-    needed = sum(1 for key in clean if key.partition("\0")[0] not in whole)
+        encoded = int(index.info()["last_run"]["embedded"])
+    needed = sum(1 for passage in clean if document(passage) not in whole)
     row = {
-        "acknowledged": len(acknowledged),
-        "lost": len(acknowledged - {key.partition("\0")[0] for key in there}),
-        "missing": len(clean.keys() - there.keys()),
-        "left_over": len(there.keys() - clean.keys()) + abs(counts["vectors"] - len(clean)),
-        "vectors_differ": sum(1 for key in there.keys() & clean.keys() if cosine(there[key], clean[key]) < NEAR),
-        "problems": len(problems),
+        **compared(home / name, clean, acknowledged),
         "encoded_by_last_run": encoded,
         "encoded_again": max(0, encoded - needed),
     }
@@ -174,29 +163,12 @@ def finished(home: Path, folder: Path, name: str, server: Server) -> set[str]:
     raise RuntimeError(f"semsearch index failed {TRIES} times: {errors}")
 
 
-def cosine(one: np.ndarray, other: np.ndarray) -> float:
-    """Of rows that are unit vectors but for their rounding to 16 bits, which can take 1e-4 from their lengths."""
-    return float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
-
-
 def seen(location: Path) -> set[str]:
     """The documents that a reader sees now, which are acknowledged by that; none where there is no index yet."""
     if not drivers.exists(location):
         return set()
     with drivers.find(location).open_reader(location) as reader:
         return {uri for uri, _ in reader.titles()}
-
-
-def contents(location: Path) -> Vectors:
-    """The vector of every passage, by document and place."""
-    with drivers.find(location).open_reader(location) as reader:
-        space = reader.spaces()[0].id
-        vectors = {int(one): row for ids, rows in reader.vectors(space) for one, row in zip(ids, rows, strict=True)}
-        found = {}
-        for uri, _ in reader.titles():
-            for position, one in enumerate(reader.passage_ids(uri).tolist()):
-                found[f"{uri}\0{position}"] = vectors[one]
-        return found
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 from semsearch.chunking.sentences import after_space, before_space, sentences
 from semsearch.errors import UnknownName, UsageError
 from semsearch.types import Document, Mark, Passage
-from semsearch.utils.writing_systems import EAST_ASIAN, EAST_ASIAN_SYMBOLS
+from semsearch.utils.languages.writing_systems import EAST_ASIAN, EAST_ASIAN_SYMBOLS
 
 Kind: TypeAlias = Literal["sentences", "tokens", "markdown", "none"]
 CountTokens: TypeAlias = Callable[[Sequence[str]], Sequence[int]]

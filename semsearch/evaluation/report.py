@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 
 from semsearch.errors import NotFound, UsageError
 from semsearch.evaluation import environment
-from semsearch.models.safetensors_files import hashed
 from semsearch.types import JsonObject
+from semsearch.utils.checksums import hashed
 
 SCHEMA = 1
 SUFFIX = ".json"

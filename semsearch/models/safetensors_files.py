@@ -15,6 +15,7 @@ from pathlib import Path
 from semsearch.errors import Corrupt, NotFound
 from semsearch.types import JsonObject
 from semsearch.utils import user_cache
+from semsearch.utils.checksums import hashed as hashed
 
 WHOLE = "model.safetensors"
 SHARDED = "model.safetensors.index.json"
@@ -132,12 +133,6 @@ def _tensors(path: Path) -> JsonObject:
     if not whole:
         raise Corrupt(f"{path} is truncated, or longer than its header states.", "Copy it again.")
     return header
-
-
-def hashed(path: Path) -> str:
-    """The sha256 of a file, without the cache."""
-    with path.open("rb") as file:  # in chunks: weights may be larger than free memory
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _known() -> dict[str, list[int | str]]:

@@ -82,10 +82,10 @@ class Worker:
         """Say that a part goes on; nobody waits for that."""
         self._desk.alive.remote()
 
-    def told(self, error: SemsearchError) -> JsonObject:
-        """An error as part of an answer; `pool.raised` makes it one again."""
+    def told(self, error: SemsearchError) -> str:
+        """An error as the `error` of an answer; `pool.checked` raises it again."""
         where = f"{error.message} (on {socket.gethostname()})"
-        return {"code": error.exit_code, "message": where, "fix": error.fix, "command": error.command}
+        return json.dumps({"code": error.exit_code, "message": where, "fix": error.fix, "command": error.command})
 
     def encoder(self, reference: str, fingerprint: str, threads: int, device: str) -> Encoder:
         """The encoder of the driver, whose files are fetched unless they are here."""

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from semsearch.scale.parts import Done, Failed
 from semsearch.utils.quantities import count
+
+
+class Worked(Protocol):
+    """The work of a pool of actors. seconds: from its beginning to its end; worker_seconds: of all actors together."""
+
+    seconds: float
+    worker_seconds: float
+    cores: float
+    gpus: float
+    workers: set[str]
 
 
 @dataclass
@@ -54,12 +65,16 @@ class JobReport:
         if not self.workers:
             return f"nothing to embed: {count(self.shards, 'shard')} of {self.shards:,} were complete."
         rate = self.passages / max(self.seconds, 1e-9)
-        hours = self.worker_seconds / 3600
-        paid = f"{hours * self.gpus:.3g} GPU-hours" if self.gpus else f"{hours * self.cores:.3g} core-hours"
-        busy = self.worker_seconds / max(self.seconds * len(self.workers), 1e-9)
         done = f"{self.before:,} of {count(self.shards, 'shard')} were complete; " if self.before else ""
         return (
             f"{done}{count(self.documents, 'document')} in {count(self.passages, 'passage')} embedded by "
-            f"{count(len(self.workers), 'worker')} in {self.seconds:.1f} s: {rate:,.0f} passages/s, {paid}, "
-            f"workers busy {min(busy, 1):.0%} of the time."
+            f"{count(len(self.workers), 'worker')} in {self.seconds:.1f} s: {rate:,.0f} passages/s, {cost(self)}"
         )
+
+
+def cost(report: Worked) -> str:
+    """What was paid for, and how much of that time workers were at work, as the end of a sentence."""
+    hours = report.worker_seconds / 3600
+    paid = f"{hours * report.gpus:.3g} GPU-hours" if report.gpus else f"{hours * report.cores:.3g} core-hours"
+    busy = report.worker_seconds / max(report.seconds * len(report.workers), 1e-9)
+    return f"{paid}, workers busy {min(busy, 1):.0%} of the time."

@@ -11,7 +11,7 @@ from typing import Any
 from semsearch import __version__
 from semsearch.scale import pool
 from semsearch.scale.actors import Embedder, How, source
-from semsearch.scale.cluster import READING_CPUS, Engine, most_workers
+from semsearch.scale.cluster import READING_CPUS, Engine
 from semsearch.scale.known import Known
 from semsearch.scale.shards.shard import Shard
 
@@ -23,8 +23,7 @@ def dataset(
 ) -> Any:
     """The pipeline of Ray Data, not begun yet. Raises UsageError where the workers do not fit."""
     reading_cpus = READING_CPUS if everywhere else 0.0  # on the driver's machine, which may offer no processor
-    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    most = most_workers(engine, nodes, reading_cpus=reading_cpus)
+    most = pool.most(ray, engine, reading_cpus=reading_cpus)
     keys = ray.put(known.keys) if known else None  # one copy for all tasks of a machine
     with pool.context(ray):
         read = ray.data.read_datasource(

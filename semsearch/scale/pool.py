@@ -5,6 +5,7 @@ Ray gives a row to another actor where one is lost, and may have a row answered 
 
 from __future__ import annotations
 
+import json
 import logging
 import queue
 import threading
@@ -13,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from semsearch.errors import SemsearchError
-from semsearch.scale.cluster import Engine
+from semsearch.scale.cluster import Engine, most_workers
 from semsearch.types import JsonObject
 from semsearch.utils.reasons import one_line
 
@@ -26,6 +27,12 @@ IN_FLIGHT = 2  # rows sent to an actor: one is worked on while the next arrives
 def power(engine: Engine) -> tuple[int, str]:
     """Threads and device of an actor's encoder."""
     return engine.threads, "cuda" if engine.gpus else "cpu"
+
+
+def most(ray: Any, engine: Engine, *, reading_cpus: float = 0.0) -> int:
+    """As `cluster.most_workers`, for the nodes that are alive now. Raises UsageError."""
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    return most_workers(engine, nodes, reading_cpus=reading_cpus)
 
 
 def enough(engine: Engine, most: int, rows: int) -> int:
@@ -50,6 +57,13 @@ def through(ray: Any, rows: Any, actor: type, arguments: tuple[object, ...], eng
         num_cpus=engine.cpus,
         num_gpus=engine.gpus or None,
     )
+
+
+def over(ray: Any, rows: list[Any], actor: type, arguments: tuple[object, ...], engine: Engine, most: int) -> Any:
+    """A dataset of what actors answer to tables of one row each. Not begun yet."""
+    with context(ray):
+        given = ray.data.from_arrow(rows)
+        return through(ray, given, actor, arguments, engine, enough(engine, most, len(rows)))
 
 
 @contextmanager
@@ -118,11 +132,14 @@ def answers(
         ended.set()
 
 
-def raised(told: JsonObject) -> SemsearchError:
-    """The error that an actor answers with (`Worker.told`). Errors do not survive Ray with all that they say."""
-    error = SemsearchError(told["message"], told["fix"], told["command"])
-    error.exit_code = told["code"]
-    return error
+def checked(row: JsonObject) -> JsonObject:
+    """An answer. Raises the error that it is (`Worker.told`): errors do not survive Ray with all that they say."""
+    if row["error"]:
+        told = json.loads(row["error"])
+        error = SemsearchError(told["message"], told["fix"], told["command"])
+        error.exit_code = told["code"]
+        raise error
+    return row
 
 
 def _beats(ray: Any, desk: Any) -> int:

@@ -26,7 +26,7 @@ from semsearch.stores import bm25
 from semsearch.stores.protocol import Lexical
 from semsearch.stores.query_words import LONGEST_PHRASE, MOST_READ, has_cjk, terms
 from semsearch.stores.terms import WORDS, cut, spans_of_words
-from semsearch.utils import stop_words
+from semsearch.utils.languages import stop_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

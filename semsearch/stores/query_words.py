@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from semsearch.utils.writing_systems import CJK
+from semsearch.utils.languages.writing_systems import CJK
 
 MOST_READ = 400  # distinct words of a query that are counted, up to 1 ms each; of a longer query the first ones
 LONGEST_PHRASE = 20  # words, and characters of a CJK run; longer ones are taken apart

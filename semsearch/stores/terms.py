@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 import numpy as np
 
 from semsearch.stores.query_words import RUN, quoted
-from semsearch.utils.writing_systems import CJK
+from semsearch.utils.languages.writing_systems import CJK
 
 if TYPE_CHECKING:
     from semsearch.stores.bm25 import Sizes

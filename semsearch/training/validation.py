@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from semsearch.errors import UsageError
 from semsearch.evaluation import sts
 from semsearch.training.datasets.dataset import ANCHOR, POSITIVE, Dataset
-from semsearch.utils.writing_systems import EAST_ASIAN
+from semsearch.utils.languages.writing_systems import EAST_ASIAN
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors

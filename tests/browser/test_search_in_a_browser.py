@@ -40,7 +40,7 @@ def test_a_question_is_answered_under_the_box_and_the_url_holds_it(browser: Any,
     url = browser.current_url
     browser.get("about:blank")
     browser.get(url)
-    until(lambda: "1. diesel" in text(browser))
+    until(lambda: "1. diesel" in one_line(browser))
 
 
 def test_less_like_this_is_a_chip_that_changes_the_hits_and_the_url(browser: Any, server: str) -> None:

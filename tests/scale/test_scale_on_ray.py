@@ -12,13 +12,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.postgres import new_database, postgres_server
-from helpers.rays import Cluster, cluster, isolated
+from helpers.rays import Cluster
 
 from semsearch import Index
 
@@ -28,15 +28,6 @@ WAIT_S = 240.0
 SHARD = 500  # documents
 MANY = 12_000
 WORDS = ["kettle", "boiler", "diesel", "piano", "orchard", "harbour", "ledger", "comet", "violin", "glacier"]
-
-
-@pytest.fixture(scope="module")
-def rays() -> Iterator[Cluster]:
-    pytest.importorskip("ray")
-    if not isolated():
-        pytest.skip("Ray listens on every address: run scripts/test --scale, which takes a namespace of its own")
-    with cluster(2) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

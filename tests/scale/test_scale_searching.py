@@ -69,7 +69,10 @@ def test_answers_come_in_the_order_of_the_parts_and_each_once() -> None:
     ],
 )
 def test_an_error_of_an_actor_keeps_its_code_and_what_to_do(error: SemsearchError) -> None:
-    again = pool.raised(Worker.told(object(), error))  # type: ignore[arg-type]
+    told = Worker.told(object(), error)  # type: ignore[arg-type]
+    with pytest.raises(SemsearchError) as caught:
+        pool.checked({"error": told})
+    again = caught.value
     assert (again.exit_code, again.fix, again.command) == (error.exit_code, error.fix, error.command)
     assert again.message.startswith(error.message)
 

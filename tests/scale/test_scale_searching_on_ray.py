@@ -12,13 +12,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.postgres import new_database, postgres_server
-from helpers.rays import Cluster, cluster, isolated
+from helpers.rays import Cluster
 
 from semsearch import Document, Index
 from semsearch.chunking.splitter import Splitter
@@ -44,15 +43,6 @@ class Attempts:
 
     def ended(self, what: str) -> None: ...
     def alive(self) -> None: ...
-
-
-@pytest.fixture(scope="module")
-def rays() -> Iterator[Cluster]:
-    pytest.importorskip("ray")
-    if not isolated():
-        pytest.skip("Ray listens on every address: run scripts/test --scale, which takes a namespace of its own")
-    with cluster(2) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -29,6 +29,7 @@ from semsearch.stores import drivers
 from semsearch.stores.drivers import StoreDriver
 from semsearch.stores.shards import building
 from semsearch.types import Document
+from semsearch.utils.checksums import hashed
 
 
 @pytest.fixture(scope="module")
@@ -216,9 +217,7 @@ def test_vectors_of_other_passages_are_found_though_every_checksum_is_right(
     rows.tofile(file)
     described = folder / "search-index" / "manifest.json"
     found = json.loads(described.read_text())
-    from semsearch.stores.shards.verification import sha256_of
-
-    found["files"]["lists.data"][1] = sha256_of(file)
+    found["files"]["lists.data"][1] = hashed(file)
     described.write_text(json.dumps(found))
     with Index.open(folder) as index:
         problems = index.verify()

@@ -69,7 +69,7 @@ def test_pages_import_only_public_names_of_semsearch() -> None:
     "line",
     [
         "from semsearch import settings",
-        "from semsearch.utils.stop_words import QUERY",
+        "from semsearch.utils.languages.stop_words import QUERY",
         "from semsearch.evaluation.geometry import unit",
         "from semsearch.types import Path",
         "import semsearch.index",

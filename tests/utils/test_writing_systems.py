@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 
-from semsearch.utils import stop_words, writing_systems
+from semsearch.utils.languages import stop_words, writing_systems
 
 # The ranges that every index made so far was written with
 STORED = (

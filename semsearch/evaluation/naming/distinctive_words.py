@@ -10,8 +10,8 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from semsearch.utils.stop_words import MULTILINGUAL
-from semsearch.utils.writing_systems import UNSPACED
+from semsearch.utils.languages.stop_words import MULTILINGUAL
+from semsearch.utils.languages.writing_systems import UNSPACED
 
 NAMED = 3  # words of a name
 READ = 20_000  # texts whose words name the groups: as good as 100,000, in a fifth of the time

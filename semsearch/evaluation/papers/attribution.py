@@ -25,7 +25,7 @@ from semsearch.models.methods._last_token import LastToken
 from semsearch.models.networks.causal import CausalNetwork
 from semsearch.models.networks.masked import Inputs
 from semsearch.models.tokenization import PROMPT
-from semsearch.utils import stop_words
+from semsearch.utils.languages import stop_words
 
 SPACES = "Ġ▁"  # how vocabularies write the space before a word
 CONTINUATION = "##"  # how WordPiece marks a token that continues a word

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from semsearch.errors import UsageError
 from semsearch.evaluation.sts import cosines
 from semsearch.types import EncoderLike
-from semsearch.utils.writing_systems import IDEOGRAPHIC
+from semsearch.utils.languages.writing_systems import IDEOGRAPHIC
 
 MOST_WORDS = 200  # of a text: each is one more text to encode
 _ATOM = re.compile(rf"[{IDEOGRAPHIC}]|[^\s{IDEOGRAPHIC}]+")

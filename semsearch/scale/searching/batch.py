@@ -8,7 +8,6 @@ A part that an actor was at when it was lost is searched by another one; a searc
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 import time
@@ -25,7 +24,8 @@ from semsearch.index import Index
 from semsearch.scale import desk as desks
 from semsearch.scale import pool, worker_writes
 from semsearch.scale.actors import Worker
-from semsearch.scale.cluster import Engine, connected, most_workers
+from semsearch.scale.cluster import Engine, connected
+from semsearch.scale.job_report import cost
 from semsearch.scale.parts import one_row
 from semsearch.scale.searching import messages
 from semsearch.scale.searching.messages import Found
@@ -78,13 +78,10 @@ class BatchReport:
 
     def summary(self) -> str:
         """Throughput and cost in a line."""
-        hours = self.worker_seconds / 3600
-        paid = f"{hours * self.gpus:.3g} GPU-hours" if self.gpus else f"{hours * self.cores:.3g} core-hours"
-        busy = min(1.0, self.worker_seconds / max(self.seconds * len(self.workers), 1e-9))
         return (
             f"{count(self.queries, 'query', 'queries')} answered by {count(len(self.workers), 'worker')} in "
-            f"{self.seconds:.1f} s: {self.queries / max(self.seconds, 1e-9):,.1f} queries/s, {paid}, "
-            f"workers busy {busy:.0%} of the time."
+            f"{self.seconds:.1f} s: {self.queries / max(self.seconds, 1e-9):,.1f} queries/s, "
+            f"{cost(self)}"
         )
 
 
@@ -120,16 +117,12 @@ def answers(
         return
     out = sys.stdout
     with connected(engine) as ray, desks.opened(ray, files) as (desk_name, desk):
-        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        most = most_workers(engine, nodes, reading_cpus=0.0)
+        most = pool.most(ray, engine)
         size = max(LEAST, min(MOST, -(-len(queries) // (PARTS_PER_WORKER * most))))
         parts = [queries[at : at + size] for at in range(0, len(queries), size)]
         rows = [one_row({"number": at, "queries": messages.queries_json(part)}) for at, part in enumerate(parts)]
-        with pool.context(ray):
-            most = pool.enough(engine, most, len(parts))
-            given_to = ray.data.from_arrow(rows)
-            dataset = pool.through(ray, given_to, Answerer, (desk_name, __version__, how), engine, most)
-        began, given = time.monotonic(), pool.answers(ray, dataset, desk, engine.stall_seconds, _answer, AGAIN)
+        dataset = pool.over(ray, rows, Answerer, (desk_name, __version__, how), engine, most)
+        began, given = time.monotonic(), pool.answers(ray, dataset, desk, engine.stall_seconds, pool.checked, AGAIN)
         with closing(given):
             for answer, part in _in_order(given, parts):
                 report.queries += len(part)
@@ -169,7 +162,7 @@ class Answerer(Worker):
             try:
                 answer["found"] = self._found(row["queries"])
             except SemsearchError as error:
-                answer["error"] = json.dumps(self.told(error))
+                answer["error"] = self.told(error)
             yield one_row({**answer, "seconds": time.perf_counter() - began, "worker": self.name})
 
     def _found(self, queries: str) -> str:
@@ -193,10 +186,3 @@ class Answerer(Worker):
         if not how.reference:
             return Index.open(folder)
         return Index.open(folder, encoder=self.encoder(how.reference, how.fingerprint, how.threads, how.device))
-
-
-def _answer(row: JsonObject) -> JsonObject:
-    """An answer of an actor. Raises the error that it is."""
-    if row["error"]:
-        raise pool.raised(json.loads(row["error"]))
-    return row

@@ -18,7 +18,7 @@ from semsearch.errors import EncoderMismatch, SemsearchError
 from semsearch.scale import desk as desks
 from semsearch.scale import pool
 from semsearch.scale.actors import Worker
-from semsearch.scale.cluster import Engine, connected, most_workers
+from semsearch.scale.cluster import Engine, connected
 from semsearch.scale.parts import one_row
 from semsearch.stores.shards import building, planning
 from semsearch.stores.shards import manifest as manifests
@@ -91,12 +91,8 @@ def _on_ray(tasks: Sequence[Task], engine: Engine) -> Iterator[str]:
     if not tasks:
         return
     with connected(engine) as ray, desks.opened(ray, {}) as (desk_name, desk):
-        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        most = most_workers(engine, nodes, reading_cpus=0.0)
-        with pool.context(ray):
-            rows = ray.data.from_arrow([one_row({"task": json.dumps(asdict(task))}) for task in tasks])
-            most = pool.enough(engine, most, len(tasks))
-            dataset = pool.through(ray, rows, PartMaker, (desk_name, __version__), engine, most)
+        rows = [one_row({"task": json.dumps(asdict(task))}) for task in tasks]
+        dataset = pool.over(ray, rows, PartMaker, (desk_name, __version__), engine, pool.most(ray, engine))
         with closing(pool.answers(ray, dataset, desk, engine.stall_seconds, _name, AGAIN)) as answers:
             yield from answers
 
@@ -111,12 +107,10 @@ class PartMaker(Worker):
             try:
                 building.part_of(task)
             except SemsearchError as error:
-                answer |= {"error": json.dumps(self.told(error))}
+                answer |= {"error": self.told(error)}
             yield one_row({"error": "", **answer})
 
 
 def _name(row: JsonObject) -> str:
     """The shard of an answer. Raises the error that it is."""
-    if row["error"]:
-        raise pool.raised(json.loads(row["error"]))
-    return str(row["name"])
+    return str(pool.checked(row)["name"])

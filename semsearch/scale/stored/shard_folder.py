@@ -10,7 +10,6 @@ The marker is written once the file is on disk, so a shard is either complete or
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,12 +26,11 @@ from semsearch.scale.shards.objects import UNREACHED
 from semsearch.scale.stored import job_file
 from semsearch.scale.stored.markers import Begun, Marker
 from semsearch.utils.atomic_write import write_text
+from semsearch.utils.checksums import hashed
 from semsearch.utils.writer_lock import WriterLock
 
 if TYPE_CHECKING:
     import pyarrow
-
-BLOCK = 2**20  # bytes
 
 
 class ShardFolder:
@@ -124,7 +122,7 @@ class ShardFolder:
     def checked_file(self, name: str) -> Path:
         """The file of a complete shard. Raises Corrupt where it is not what was written."""
         path = self.file(name)
-        if _sha256(path) != self.done[name].sha256:
+        if hashed(path) != self.done[name].sha256:
             self.marker(name).unlink(missing_ok=True)
             raise Corrupt(f"{path} is not what was written.", "Run the same command again: its shard is embedded anew.")
         return path
@@ -155,7 +153,7 @@ class ShardFolder:
             with parquet_writer(file, schema(self._dim)) as writer:
                 for each in written:
                     writer.write_table(_table(each))
-        size, sha256 = (file.stat().st_size, _sha256(file)) if written else (0, "")
+        size, sha256 = (file.stat().st_size, hashed(file)) if written else (0, "")
         found = begun.marker(size, sha256)
         write_text(self.marker(name), json.dumps(asdict(found), ensure_ascii=False) + "\n")
         self.done[name] = found
@@ -166,11 +164,3 @@ class ShardFolder:
 def _table(file: Path) -> pyarrow.Table:
     with arrow("a shard").ipc.open_stream(file.read_bytes()) as reader:
         return reader.read_all()
-
-
-def _sha256(file: Path) -> str:
-    digest = hashlib.sha256()
-    with file.open("rb") as opened:
-        while block := opened.read(BLOCK):
-            digest.update(block)
-    return digest.hexdigest()

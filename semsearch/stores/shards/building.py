@@ -18,13 +18,14 @@ import numpy as np
 
 from semsearch.errors import NotFound
 from semsearch.stores import foreign_questions
-from semsearch.stores.shards import rows, verification
+from semsearch.stores.shards import rows
 from semsearch.stores.shards.location import DOCUMENTS, MANIFEST, SEARCH
 from semsearch.stores.shards.manifest import Manifest
 from semsearch.stores.shards.planning import CENTROIDS, PLAN, QUESTIONS, Plan, Tell
 from semsearch.stores.shards.reader import ShardsReader
 from semsearch.types import EncoderProtocol, JsonMapping, Progress
 from semsearch.utils.atomic_write import replacing
+from semsearch.utils.checksums import hashed
 from semsearch.vector_index.on_disk import merging, parts
 from semsearch.vector_index.on_disk.searching import ListsOnDisk
 
@@ -136,7 +137,7 @@ def _manifest(
         probes=probes,
         recall=recall,
         at=datetime.now(UTC).isoformat(timespec="seconds"),
-        files={name: ((folder / name).stat().st_size, verification.sha256_of(folder / name)) for name in OWN},
+        files={name: ((folder / name).stat().st_size, hashed(folder / name)) for name in OWN},
     )
 
 

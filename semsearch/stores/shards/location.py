@@ -33,12 +33,17 @@ def identity(folder: Path) -> tuple[int, int]:
     try:
         status = (folder / JOB).stat()
     except OSError:
-        raise NotFound(
-            f"there are no shards at {folder}.",
-            "A job on Ray writes them.",
-            "Write them: semsearch index FILES --engine ray --to-shards DIR.",
-        ) from None
+        raise no_shards(folder) from None
     return status.st_dev, status.st_ino
+
+
+def no_shards(folder: Path) -> NotFound:
+    """The error for a folder without the description of a job."""
+    return NotFound(
+        f"there are no shards at {folder}.",
+        "A job on Ray writes them.",
+        "Write them: semsearch index FILES --engine ray --to-shards DIR.",
+    )
 
 
 def build_command(folder: Path) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from semsearch.documents.vector_files import JOB
 from semsearch.errors import Corrupt, NotFound, SemsearchError
 from semsearch.stores.records import Space
-from semsearch.stores.shards.location import MANIFEST, SEARCH, build_command
+from semsearch.stores.shards.location import MANIFEST, SEARCH, build_command, no_shards
 from semsearch.types import JsonMapping, JsonObject
 from semsearch.utils.atomic_write import write_text
 from semsearch.utils.strength import NullDistribution
@@ -107,11 +107,7 @@ def job(location: Path) -> JsonObject:
             [str(one) for one in found["shards"]],
         )
     except FileNotFoundError:
-        raise NotFound(
-            f"there are no shards at {location}.",
-            "A job on Ray writes them.",
-            "Write them: semsearch index FILES --engine ray --to-shards DIR.",
-        ) from None
+        raise no_shards(location) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Corrupt(f"{file} is damaged.", AGAIN) from error
     return found

@@ -168,7 +168,7 @@ def _sample(plan: Plan, size: int, dim: int) -> Vectors:
     for at in np.random.default_rng(SEED).permutation(len(groups)).tolist():
         shard, group = groups[at]
         with rows.reading(plan.location / shard.file) as reader:
-            pieces.append(rows.matrix(reader.read_row_group(group, [rows.VECTOR]).column(0).combine_chunks()))
+            pieces.append(rows.group_vectors(reader, group))
         there += len(pieces[-1])
         if there >= size:
             break

@@ -75,7 +75,7 @@ class ShardRows:
             reader, starts = self._reader(shard)
             groups = np.searchsorted(starts, rows, side="right") - 1
             wanted = np.unique(groups).tolist()
-            read = [self._read(shard, partial(_vectors, reader, one)) for one in wanted]
+            read = [self._read(shard, partial(group_vectors, reader, one)) for one in wanted]
         parts = [rows_of[rows[groups == group] - starts[group]] for group, rows_of in zip(wanted, read, strict=True)]
         return np.concatenate(parts)
 
@@ -140,7 +140,8 @@ def opened(path: Path) -> Any:
     return arrow("a shard", parquet=True).ParquetFile(path, memory_map=True)
 
 
-def _vectors(reader: Any, group: int) -> Vectors:
+def group_vectors(reader: Any, group: int) -> Vectors:
+    """The unit vectors (n, d) of a row group."""
     return matrix(reader.read_row_group(group, [VECTOR]).column(0).combine_chunks())
 
 

@@ -6,7 +6,6 @@ numbers, shard by shard, have to be the same.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from semsearch.stores.shards import rows
 from semsearch.stores.shards.location import build_command
 from semsearch.stores.shards.manifest import Manifest, Shard
 from semsearch.types import Progress
+from semsearch.utils.checksums import hashed
 from semsearch.utils.quantities import count
 from semsearch.vector_index.on_disk.searching import ListsOnDisk
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from semsearch.types import Ids
 
-BLOCK = 2**20  # bytes
 SEED = 5  # of the weights
 
 
@@ -72,18 +71,9 @@ def verify(
     return problems + ([newer] if newer else [])
 
 
-def sha256_of(file: Path) -> str:
-    """The SHA-256 of a file. Raises OSError."""
-    digest = hashlib.sha256()
-    with file.open("rb") as opened:
-        while block := opened.read(BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
-
-
 def _differs(file: Path, sha256: str, fix: str) -> Iterator[str]:
     try:
-        if sha256_of(file) != sha256:
+        if hashed(file) != sha256:
             yield f"{file.name} is not what was written. {fix}"
     except OSError as error:
         yield f"{file.name} cannot be read: {error.strerror}. {fix}"

@@ -26,7 +26,7 @@ from semsearch.training.datasets import columns as table_columns
 from semsearch.training.datasets._tables import Prefer, Table
 from semsearch.training.datasets.dataset import ANCHOR, Dataset, SkipCounts
 from semsearch.types import Document, Skipped
-from semsearch.utils.writing_systems import EAST_ASIAN
+from semsearch.utils.languages.writing_systems import EAST_ASIAN
 
 Granularity = Literal["sentences", "passages"]
 PASSAGE = Splitter(size=128)  # words: about 192 tokens of English, as in an index

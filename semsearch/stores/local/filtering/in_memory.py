@@ -15,7 +15,7 @@ from semsearch.stores.local.filtering import filter_sql
 from semsearch.stores.local.full_text.matching import containing
 from semsearch.stores.terms import GRAMS, TOKENIZERS, WORDS
 from semsearch.types import Facet
-from semsearch.utils.writing_systems import CJK
+from semsearch.utils.languages.writing_systems import CJK
 
 if TYPE_CHECKING:
     from semsearch.stores.filters import Filter

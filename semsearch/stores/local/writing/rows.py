@@ -22,7 +22,7 @@ from semsearch.stores.local.row_checksums import COLUMNS, passage_crc
 from semsearch.stores.local.schema import FLOAT16, body, vector_crc
 from semsearch.stores.records import Entry, Source, meta_hash, text_hash, to_json
 from semsearch.types import Passage
-from semsearch.utils.writing_systems import CJK
+from semsearch.utils.languages.writing_systems import CJK
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors

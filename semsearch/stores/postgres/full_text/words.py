@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from semsearch.stores.query_words import has_cjk
 from semsearch.stores.terms import GRAMS, WORDS, Tokens, cut
-from semsearch.utils.writing_systems import CJK
+from semsearch.utils.languages.writing_systems import CJK
 
 LAST_POSITION = 16_383
 LONGEST_TERM = 255  # bytes; a longer one stands as its hash. PostgreSQL's limit is 2,046

@@ -1,0 +1,52 @@
+"""What an index holds, and how it differs from that of a clean run: for trials of faults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from semsearch import Index
+from semsearch.stores import drivers
+
+NEAR = 0.9999  # cosine: vectors of 16 bits, texts encoded in other batches
+
+Vectors = dict[str, np.ndarray]  # the unit vector of every passage, by document and place
+
+
+def contents(location: Path) -> Vectors:
+    """Of the index at `location`, in its first space."""
+    with drivers.find(location).open_reader(location) as reader:
+        space = reader.spaces()[0].id
+        rows = {int(at): row for ids, some in reader.vectors(space) for at, row in zip(ids, some, strict=True)}
+        places = [(uri, reader.passage_ids(uri).tolist()) for uri, _ in reader.titles()]
+    units = {at: row.astype(np.float64) / np.linalg.norm(row.astype(np.float64)) for at, row in rows.items()}
+    return {key(uri, position): units[at] for uri, ids in places for position, at in enumerate(ids)}
+
+
+def key(uri: str, position: int) -> str:
+    """The name of a passage."""
+    return f"{uri}\0{position}"
+
+
+def document(key: str) -> str:
+    """The document of a passage."""
+    return key.partition("\0")[0]
+
+
+def compared(location: Path, clean: Vectors, acknowledged: set[str]) -> dict[str, int]:
+    """Differences of an index from the vectors of a clean run. acknowledged: documents that have to be there.
+
+    vectors_differ: of passages in both, those whose cosine is below NEAR.
+    """
+    there = contents(location)
+    with Index.open(location) as index:
+        problems, counts = index.verify(), index.info()
+    return {
+        "acknowledged": len(acknowledged),
+        "lost": len(acknowledged - {document(one) for one in there}),
+        "missing": len(clean.keys() - there.keys()),
+        "left_over": len(there.keys() - clean.keys()) + abs(counts["vectors"] - len(clean)),
+        "vectors_differ": sum(float(there[one] @ clean[one]) < NEAR for one in there.keys() & clean.keys()),
+        "problems": len(problems),
+    }

@@ -1,0 +1,1 @@
+"""Facts about languages: function words, and scripts without spaces between words."""
