@@ -8,11 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
+from click import Choice, Context, Group, Option
 from helpers.commandline import CommandLine
 from helpers.shard_folders import ENCODER, JOB, SPLITTER, SUBJECTS, note, write
 
 from semsearch import Index, Query
 from semsearch.chunking.splitter import Splitter
+from semsearch.cli.indexes import on_ray
+from semsearch.cli.main import app
 from semsearch.errors import (
     BadFilter,
     Corrupt,
@@ -323,7 +327,7 @@ def test_at_the_command_line_it_is_built_searched_described_and_checked(
         (["query", "x", "--store", "local"], 2, "-n NAME"),
         (["query", "x", "-n", "notes", "--store", "shards:d"], 2, "exclude each other"),
         (["info", "--store", "postgres:host=h"], 2, "-n NAME"),
-        (["index", ".", "--store", "shards:d"], 2, "takes no documents"),
+        (["index", ".", "--store", "shards:d"], 2, "makes no index: . does not fit. Leave it out."),
         (["index", "--store", "shards:nowhere"], 3, "there are no shards in nowhere"),
     ],
 )
@@ -332,3 +336,42 @@ def test_a_store_that_is_none_is_refused_in_one_line(
 ) -> None:
     found = cli(*arguments)
     assert found.code == code and said in found.err and len(found.err.splitlines()) == 1
+
+
+def options_of_an_index() -> list[list[str]]:
+    """Each option of `index` that makes an index, with an argument that parses; of one with an opposite, both."""
+    root = typer.main.get_command(app)
+    assert isinstance(root, Group)
+    command = root.get_command(Context(root), "index")
+    assert command is not None
+    known = {one.name: one for one in command.params if isinstance(one, Option)}
+    assert known.keys() >= on_ray.OF_SHARDS
+    texts, found = {"max_file_size": "1M", "from_vectors": "v.npy"}, []
+    for name in known.keys() - {"help", *on_ray.OF_SHARDS}:
+        one = known[name]
+        given = next(iter(one.type.choices)) if isinstance(one.type, Choice) else texts.get(str(name), "3")
+        ways = [words[-1] for words in (one.opts, one.secondary_opts) if words]
+        found += [[words] if one.is_flag else [words, given] for words in ways]
+    return sorted(found)
+
+
+@pytest.mark.parametrize("words", options_of_an_index(), ids=lambda words: str(words[0]))
+def test_an_option_that_makes_an_index_is_refused_in_one_line_where_shards_are_made_searchable(
+    folder: Path, cli: CommandLine, words: list[str]
+) -> None:
+    before = sorted(folder.rglob("*"))
+    found = cli("index", "--store", f"shards:{folder}", *words)
+    assert (found.code, len(found.err.splitlines())) == (2, 1)
+    assert f"makes no index: {words[0]} does not fit. Leave it out." in found.err
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_the_options_of_an_encoder_are_heeded_where_shards_are_made_searchable(folder: Path, cli: CommandLine) -> None:
+    build_it = ["index", "--store", f"shards:{folder}"]
+    assert cli(*build_it, "-m", "hashing", "--device", "cuda:7").code == 6
+    for words in (["--template", "mean"], ["--layer", "-1"], ["--dtype", "fp16"]):
+        refused = cli(*build_it, "-m", "hashing", *words)
+        assert refused.code == 2 and "hashing" in refused.err
+    assert cli(*build_it, "--workers", "2").code == 2  # without --engine ray
+    assert cli(*build_it, "--strict").code == 5  # a document is in two shards
+    assert cli.ok(*build_it, "-m", "hashing", "--device", "cpu", "--json").json["documents"]["added"] == 400

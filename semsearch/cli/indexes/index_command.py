@@ -22,6 +22,7 @@ from semsearch.cli.lookup import encoder_of, existing_index, existing_paths, ind
 from semsearch.cli.options import (
     DeviceOption,
     DtypeOption,
+    EncoderOptions,
     JsonFlag,
     LayerOption,
     ModelOption,
@@ -33,6 +34,7 @@ from semsearch.cli.options import (
     YesFlag,
     complete_index,
     flag,
+    given,
     option_groups,
     value,
 )
@@ -145,8 +147,9 @@ def index(
     """
     options: Options = ctx.obj
     if store and drivers.parse(store)[0].READ_ONLY:
-        others = [paths, name, from_vectors, kind, dry_run, watching, template, dtype, backend_type]
-        on_ray.make_searchable(ray, store, model, options, strict=strict, as_json=as_json, alone=not any(others))
+        on_ray.refuse_others(store, given(ctx))
+        encoder = EncoderOptions(template, dtype, layer, device)
+        on_ray.make_searchable(ray, store, model, encoder, options, strict=strict, as_json=as_json)
         return
     if watching and dry_run:
         raise UsageError("--watch and --dry-run exclude each other.", "Choose one.")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import semsearch
 from semsearch import scale
-from semsearch.cli.options import Options
+from semsearch.cli.lookup import load_encoder
+from semsearch.cli.options import EncoderOptions, Options
 from semsearch.cli.output import console, index_report
 from semsearch.cli.output.progress import step_progress, sync_progress
-from semsearch.cli.ray_options import RayOptions
+from semsearch.cli.ray_options import EngineOptions, RayOptions
 from semsearch.errors import UsageError
 from semsearch.stores import drivers
 from semsearch.types import Progress, SyncReport
@@ -21,6 +23,11 @@ if TYPE_CHECKING:
     from semsearch import SyncOptions
     from semsearch.scale.cluster import Engine
     from semsearch.scale.found_vectors import FoundVectors
+
+OF_SHARDS = {  # the parameters of `index` that have a meaning for `--store shards:DIR`
+    *("store", "model", "template", "dtype", "layer", "device", "strict", "as_json"),
+    *(field.name for field in fields(EngineOptions)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +87,33 @@ def write_shards(
     return report
 
 
-def make_searchable(
-    found: RayOptions, store: str, model: str | None, options: Options, *, strict: bool, as_json: bool, alone: bool
-) -> None:
-    """Make the shards that `store` names searchable, and report it. Raises UsageError beside what makes an index."""
-    engine = found.chosen()
-    if not alone or found.to_shards or found.shard_size:
+def refuse_others(store: str, given: Mapping[str, str]) -> None:
+    """Raises UsageError for what has no meaning where a folder of shards is made searchable.
+
+    given: what the command line has (`options.given`).
+    """
+    others = [words for name, words in given.items() if name not in OF_SHARDS]
+    if others:
+        fits, it = ("does not fit", "it") if len(others) == 1 else ("do not fit", "them")
         raise UsageError(
-            f"--store {store} takes no documents and makes no index: PATH, -n and the like do not fit.",
-            "Write shards first: semsearch index PATH --engine ray --to-shards DIR.",
+            f"--store {store} takes no documents and makes no index: {', '.join(others)} {fits}.",
+            f"Leave {it} out. Shards are written by: semsearch index PATH --engine ray --to-shards DIR.",
         )
+
+
+def make_searchable(
+    found: RayOptions,
+    store: str,
+    model: str | None,
+    encoder: EncoderOptions,
+    options: Options,
+    *,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Make the shards that `store` names searchable, and report it. model: None for the encoder that they name."""
+    engine, folder = found.chosen(), drivers.folder(store)
+    load = partial(load_encoder, options, encoder=encoder)
     with step_progress(options, store) as tell:
-        report = scale.searching.building.build(drivers.folder(store), model, engine, tell)
+        report = scale.searching.building.build(folder, model, engine, tell, load=load)
     index_report.show(report, options, strict=strict, as_json=as_json, exists=True, failed=None)

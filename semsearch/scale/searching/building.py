@@ -35,18 +35,23 @@ TAKEN = "its id is already used in another shard"
 
 
 def build(
-    location: Path, model: str | None = None, engine: Engine | None = None, tell: Tell = lambda _: None
+    location: Path,
+    model: str | None = None,
+    engine: Engine | None = None,
+    tell: Tell = lambda _: None,
+    *,
+    load: Callable[[str], Encoder] = Encoder.load,
 ) -> SyncReport:
     """Make the shards at `location` searchable with the encoder that made them.
 
     model: its name; None for the one that the folder names. engine: of a cluster whose machines see the folder; None
-    for this process. Raises NotFound, EncoderMismatch, Corrupt, Locked while a job writes the shards, SemsearchError
-    where some are missing, and as `job.run` does.
+    for this process. load: gives the encoder of a name. Raises NotFound, EncoderMismatch, Corrupt, Locked while a job
+    writes the shards, SemsearchError where some are missing, and as `job.run` does.
     """
     began = time.perf_counter()
     location = location.absolute()
     job = manifests.job(location)
-    encoder = Encoder.load(model or job["encoder"])
+    encoder = load(model or job["encoder"])
     if encoder.fingerprint != job["fingerprint"]:
         raise EncoderMismatch(
             str(location),
