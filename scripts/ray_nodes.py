@@ -65,6 +65,7 @@ class Cluster:
             "PYTHONUNBUFFERED": "1",
             "SEMSEARCH_EMBEDDING_CACHE_MB": "0",  # each text is embedded
         }
+        self.environment.pop("PYTHONDONTWRITEBYTECODE", None)  # else every worker compiles every module
         self._folder = folder
         self._started: list[subprocess.Popen[bytes]] = []
 

@@ -8,6 +8,7 @@
     python scripts/train_student.py -o DIR --score              the figures of choice of the state that was saved last
     python scripts/train_student.py -o DIR --start              how good a start is: a linear map is fitted, no training
     python scripts/train_student.py -o NEW --init DIR           a run that starts from the averaged weights of another
+    python scripts/train_student.py -o DIR --texts search       documents above all, whole, beside their queries
     python scripts/train_student.py -o DIR --vectors            the teachers' vectors of the shards, ahead of the run
 
 Texts and teachers' vectors are kept in ~/.cache/semsearch-training (--cache). Choices are made on STS-B dev, on train
@@ -21,7 +22,8 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import cache
 from importlib.metadata import version
@@ -37,7 +39,7 @@ from default_encoder.distillation import Distillation, Settings, Shards
 from default_encoder.student import Student
 from default_encoder.targets import Encode, Part, Target, Vectors
 from default_encoder.teachers import Static
-from default_encoder.texts import DATA
+from default_encoder.texts import DATA, wikipedia
 
 from semsearch import Encoder
 from semsearch.encoders import factory
@@ -74,6 +76,7 @@ def main() -> int:
     parser.add_argument(
         "--shards", type=int, default=40, help=f"of {corpus.SHARD:,} texts, of those that there are (40)"
     )
+    parser.add_argument("--texts", choices=corpus.KINDS, default="mixed", help="kind of texts (mixed)")
     parser.add_argument("--cache", type=Path, default=CACHE, help="folder of texts and teachers' vectors")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--settings", type=json.loads, default={}, help="JSON: fields of Settings")
@@ -81,6 +84,7 @@ def main() -> int:
     parser.add_argument("--init", type=Path, metavar="DIR", help="start from the averaged weights of the run in DIR")
     for mode in ("export", "score", "start", "vectors"):
         parser.add_argument(f"--{mode}", action="store_true")
+    parser.add_argument("--whiten", type=float, metavar="POWER", help="with --export and --score: whitened in part")
     parser.add_argument("--ship", metavar="NAME", help="with --export: copy the int8 export into the package")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -96,7 +100,7 @@ def main() -> int:
 
 
 def run(options: argparse.Namespace) -> None:
-    used = Teachers(options.cache, options.parts, options.shards)
+    used = Teachers(options.cache, options.parts, options.shards, options.texts)
     if options.vectors:
         for shard in used.shards:
             used.vectors.of(shard)
@@ -116,7 +120,8 @@ def run(options: argparse.Namespace) -> None:
     if options.start:
         print(json.dumps({"base": options.base, "template": options.template} | figures(learner.encode)))
     elif options.score:
-        print(json.dumps({"step": training.at.step} | training.measured()))
+        with finished(training, options):
+            print(json.dumps({"step": training.at.step} | figures(learner.encode)))
     elif options.export:
         export(training, options)
     else:
@@ -137,7 +142,7 @@ def take_average(home: Path, learner: Student, shards: Shards, settings: Setting
 
 def export(training: Distillation, options: argparse.Namespace) -> None:
     """Write the averaged weights as an encoder in PyTorch, and its exports; with `ship`, copy int8 into the package."""
-    with training.average.applied():
+    with finished(training, options):
         training.student.save(options.out / "torch", options.ship or options.out.name, trained(training, options))
     backend = in_torch(options.out / "torch")
     licence, source = ORIGINS[options.base]
@@ -147,6 +152,15 @@ def export(training: Distillation, options: argparse.Namespace) -> None:
         print(json.dumps({"dtype": dtype, "fingerprint": made.fingerprint} | dict(made.parity)), flush=True)
     if options.ship:
         shutil.copytree(options.out / "int8", ASSETS / options.ship, dirs_exist_ok=True)
+
+
+@contextmanager
+def finished(training: Distillation, options: argparse.Namespace) -> Iterator[None]:
+    """The student with the averaged weights, whitened on sentences of Wikipedia where that is wanted."""
+    with training.average.applied():
+        if options.whiten:
+            training.student.whiten(wikipedia(), options.whiten)
+        yield
 
 
 def trained(training: Distillation, options: argparse.Namespace) -> dict[str, Any]:
@@ -160,6 +174,7 @@ def trained(training: Distillation, options: argparse.Namespace) -> dict[str, An
         "teachers": {name: asdict(part) for name, part in options.parts.items()},
         "examples": {"source": SOURCES, "count": steps * settings.anchors},
         "recipe": asdict(settings),
+        "whitened": {"power": options.whiten or 0.0, "texts": "Wikipedia sentences"},
         "steps": steps,
         "versions": {name: version(name) for name in PACKAGES},
     }
@@ -181,13 +196,14 @@ def base(name: str, folder: Path) -> Path:
 class Teachers:
     """The texts, and the vectors of the teachers named in `parts`."""
 
-    def __init__(self, folder: Path, parts: Mapping[str, Part], shards: int) -> None:
+    def __init__(self, folder: Path, parts: Mapping[str, Part], shards: int, texts: str) -> None:
         static = Static(teachers.fetch("potion")).encode
-        self.shards = corpus.shards(folder / "texts", static)[:shards]
+        suffix = "" if texts == "mixed" else f"-{texts}"
+        self.shards = corpus.shards(folder / f"texts{suffix}", static, texts)[:shards]
         known: Mapping[str, Encode] = {"potion": static} | {
             name: loaded(name, folder) for name in parts if name != "potion"
         }
-        self.vectors = Vectors(folder / "vectors", {name: known[name] for name in parts})
+        self.vectors = Vectors(folder / f"vectors{suffix}", {name: known[name] for name in parts})
 
 
 def loaded(name: str, folder: Path) -> Encode:

@@ -2,6 +2,10 @@
 
 None is a text of an STS set, a query of a test or one that a choice is made on, or a document that is judged relevant
 to such a query. Each shard is a sample of the whole, in files of JSON lines, so that a run can stop anywhere.
+
+There are two kinds. `mixed`: sentences above all, and every text for itself. `search`: documents above all, many of
+them as long as a student reads, under their titles as searches read them; the texts of a document are in one shard, so
+that queries have their documents among their nearest texts.
 """
 
 from __future__ import annotations
@@ -27,14 +31,17 @@ CLUSTERS = 2_048
 MANUALS = 8_000  # paragraphs of technical documents
 LEAST_WORDS = 3
 LENGTHS = (25, 50, 90, 150)  # words that a passage is cut to, so that it is read whole
+WHOLE = 190  # words of a document that a student reads
+SENTENCES_BESIDE = 60_000  # of Wikipedia, in the kind `search`
+KINDS = ("mixed", "search")
 Encode = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
-def shards(folder: Path, encode: Encode, seed: int = 0) -> list[Path]:
+def shards(folder: Path, encode: Encode, kind: str = "mixed", seed: int = 0) -> list[Path]:
     """The files of the shards in `folder`, made if they are missing; `encode` tells which sentences are alike."""
     if not (folder / "complete").is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        found = collected(encode, random.Random(seed))
+        found = collected(groups(kind, encode, random.Random(seed)), random.Random(seed))
         for at in range(len(found) // SHARD):
             rows = found[at * SHARD : (at + 1) * SHARD]
             lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -49,16 +56,21 @@ def read(shard: Path) -> list[str]:
         return [json.loads(line) for line in lines]
 
 
-def collected(encode: Encode, chance: random.Random) -> list[str]:
-    """All texts, shuffled, each once."""
+def groups(kind: str, encode: Encode, chance: random.Random) -> list[Sequence[str]]:
+    """All texts of a kind, in groups that stay together."""
     allowed = Allowed()
     wiki = [each for each in texts.wiki(1_000_000) if allowed(each)]
-    found = [*balanced(wiki, encode, SENTENCES), *short(allowed), *passages(chance)]
-    wanted = dict.fromkeys(each.strip() for each in found if len(each.split()) >= LEAST_WORDS)
-    reserved = forbidden()
-    rest = [each for each in wanted if each not in reserved and allowed(each)]
-    chance.shuffle(rest)
-    return rest
+    count, found = (SENTENCES, passages(chance)) if kind == "mixed" else (SENTENCES_BESIDE, in_search(chance))
+    alone = [[each] for each in (*balanced(wiki, encode, count), *short(allowed))]
+    return [*alone, *([each] for group in found for each in group)] if kind == "mixed" else [*alone, *found]
+
+
+def collected(found: list[Sequence[str]], chance: random.Random) -> list[str]:
+    """The texts of the groups, which are shuffled, each text once."""
+    allowed, reserved = Allowed(), forbidden()
+    chance.shuffle(found)
+    wanted = dict.fromkeys(each.strip() for group in found for each in group if len(each.split()) >= LEAST_WORDS)
+    return [each for each in wanted if each not in reserved and allowed(each)]
 
 
 def balanced(sentences: Sequence[str], encode: Encode, count: int) -> list[str]:
@@ -96,19 +108,39 @@ def short(allowed: Allowed) -> Iterator[str]:
     yield from (question for question, _ in texts.answers() if not texts.is_held_out(question))
 
 
-def passages(chance: random.Random) -> Iterator[str]:
-    """Passages with their titles, headings, first sentences, and queries of their words."""
-    documents = [*texts.leads(), *texts.abstracts(), *scifact(), *chance.sample(list(manuals()), MANUALS)]
-    documents += [(question, answer) for question, answer in texts.answers() if not texts.is_held_out(question)]
-    for title, text in documents:
+def passages(chance: random.Random) -> Iterator[list[str]]:
+    """Of each document its title, first sentence, two cuts, and a query of its words."""
+    for title, text in documents(chance):
         words = text.split()
-        yield title
-        yield " ".join(words[: chance.choice(LENGTHS)])
-        yield first_sentence(text)
+        found = [title, " ".join(words[: chance.choice(LENGTHS)]), first_sentence(text)]
         if len(words) > LENGTHS[0]:
             start = chance.randrange(len(words) - LENGTHS[0])
-            yield " ".join(words[start : start + chance.choice(LENGTHS)])
-            yield query(words[start : start + LENGTHS[0]], chance)
+            found.append(" ".join(words[start : start + chance.choice(LENGTHS)]))
+            found.append(query(words[start : start + LENGTHS[0]], chance))
+        yield found
+
+
+def in_search(chance: random.Random) -> Iterator[list[str]]:
+    """Of each document its title, its beginning, first sentence, and a query of its words.
+
+    The beginning is the whole document for half of them, and stands under the title for three of four.
+    """
+    for title, text in documents(chance):
+        words = text.removeprefix(title).split()
+        body = " ".join(words[: chance.choice((WHOLE, chance.choice(LENGTHS)))])
+        start = chance.randrange(max(1, len(words) - LENGTHS[0]))
+        yield [
+            title,
+            body if chance.randrange(4) == 0 else f"{title}\n{body}",
+            first_sentence(text),
+            query(words[start : start + LENGTHS[0]], chance),
+        ]
+
+
+def documents(chance: random.Random) -> list[texts.Pair]:
+    """Title and text of articles, papers, answers and manuals."""
+    found = [*texts.leads(), *texts.abstracts(), *scifact(), *chance.sample(list(manuals()), MANUALS)]
+    return found + [(question, answer) for question, answer in texts.answers() if not texts.is_held_out(question)]
 
 
 def first_sentence(text: str) -> str:

@@ -22,6 +22,7 @@ from default_encoder.rounding import round_layers, round_words
 from semsearch import Encoder
 from semsearch.encoders import factory
 from semsearch.errors import Corrupt
+from semsearch.evaluation.papers import whitening
 from semsearch.models import bundle as bundles
 from semsearch.models import hf_config, pooling
 from semsearch.models.batching import batches_by_length, pad
@@ -106,6 +107,14 @@ class Student(nn.Module):
         kernel = torch.linalg.solve(gram, away.T @ (wanted - wanted.mean(0)))
         self.head.weight.copy_(kernel.T)
         self.head.bias.copy_(wanted.mean(0) - centre @ kernel)
+
+    @torch.no_grad()
+    def whiten(self, texts: Sequence[str], power: float) -> None:
+        """Put a whitening of what the map gives of `texts`, in part, into the map."""
+        fitted = whitening.fit([self.head(self.read(self.rows(texts))).numpy()], power=power)
+        kernel, mean = torch.from_numpy(fitted.kernel), torch.from_numpy(fitted.mean)
+        self.head.weight.copy_(kernel.T @ self.head.weight.double())
+        self.head.bias.copy_((self.head.bias.double() - mean) @ kernel)
 
     @torch.no_grad()
     def save(self, out: Path, name: str, trained: dict[str, Any]) -> bundles.Bundle:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import random
 import signal
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from helpers import models
 
 from semsearch import Encoder
 from semsearch.errors import Corrupt, NotFound
+from semsearch.evaluation.papers import whitening
 from semsearch.models import model_folders
 
 torch = pytest.importorskip("torch")
@@ -188,6 +190,40 @@ def test_a_saved_student_gives_its_own_vectors(tiny: Tiny, tmp_path: Path) -> No
     encoder = Encoder.load(tmp_path / "out", device="cpu")
     np.testing.assert_allclose(encoder.encode(texts), student.encode(texts), atol=1e-4)
     assert encoder.backend is not None and encoder.backend.bundle.method == "cot_bert"
+
+
+def test_a_whitened_student_gives_the_whitened_vectors_of_its_map_saved_or_not(tiny: Tiny, tmp_path: Path) -> None:
+    student = tiny.run("whitened", 3).student
+    texts = [" ".join(np.random.default_rng(at).choice(WORDS, 4)) for at in range(120)]
+    with torch.no_grad():
+        mapped = student.head(student.read(student.rows(texts))).numpy()
+    student.whiten(texts, 0.5)
+    found = student.encode(texts)
+    np.testing.assert_allclose(found, unit(whitening.fit([mapped], power=0.5)(mapped)), atol=1e-3)
+    assert np.abs(found - unit(mapped)).max() > 0.01  # so that the comparison can fail
+    student.save(tmp_path / "out", "tiny", {"method": "distil", "steps": 3})
+    np.testing.assert_allclose(Encoder.load(tmp_path / "out", device="cpu").encode(texts), found, atol=1e-3)
+
+
+def test_the_texts_of_a_document_are_in_one_shard_for_search_and_stand_alone_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    corpus, body = module("corpus"), "Water boils at a lower temperature on high mountains. " * 20
+    monkeypatch.setattr(corpus, "documents", lambda chance: [(f"Title number {at}", body) for at in range(50)])
+    for name in ("balanced", "short"):
+        monkeypatch.setattr(corpus, name, lambda *_: [])
+    monkeypatch.setattr(corpus.texts, "wiki", lambda count: [])
+    monkeypatch.setattr(corpus, "Allowed", lambda: lambda text: True)
+    together = corpus.groups("search", None, random.Random(0))
+    assert all(group[0].startswith("Title number") and len(group) == 4 for group in together)
+    under = [group[1].startswith(group[0] + "\n") for group in together]
+    assert 25 < sum(under) < 50  # three of four
+    assert {len(group) for group in corpus.groups("mixed", None, random.Random(0))} == {1}
+    monkeypatch.setattr(corpus, "forbidden", lambda: {"Title number 3"})
+    kept = corpus.collected(together, random.Random(0))
+    assert "Title number 3" not in kept and len(kept) == len(set(kept))
+    titles = [text for text in kept if text in {group[0] for group in together}]
+    assert titles != sorted(titles, key=lambda text: int(text.rpartition(" ")[2]))  # shuffled
 
 
 def test_a_student_can_start_from_the_layers_of_an_int8_export(tmp_path: Path) -> None:
