@@ -61,6 +61,7 @@ class Cluster:
             "RAY_DISABLE_MEMORY_MONITOR": "1",
             "RAY_gcs_server_request_timeout_seconds": "240",  # in place of 60, as below: a busy machine takes longer
             "RAY_DASHBOARD_STARTUP_TIMEOUT_S": "240",
+            "RAY_worker_niceness": "0",  # in place of 15, with which workers starve beside whatever else runs here
             "OMP_NUM_THREADS": "1",
             "PYTHONUNBUFFERED": "1",
             "SEMSEARCH_EMBEDDING_CACHE_MB": "0",  # each text is embedded

@@ -6,6 +6,7 @@ import os
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +15,7 @@ from semsearch.errors import SemsearchError
 from semsearch.utils.writer_lock import LOCK, PID, WriterLock
 
 KINDS = ("dumping", "restoring", "salvaging", "reading")  # what is done in a workplace
+NEW_S = 60.0  # for which a workplace whose process has not written its pid may be one that is made just now
 
 
 def write_text(file: Path, content: str) -> None:
@@ -115,6 +117,8 @@ def _is_left(around: Path) -> bool:
         with suppress(OSError):
             (around / PID).unlink(missing_ok=True)
             around.rmdir()  # fails if the lock is there by now
+        return False
+    if PID not in content and time.time() - around.stat().st_mtime < NEW_S:  # trying its lock would keep others from it
         return False
     try:
         WriterLock(around).release()

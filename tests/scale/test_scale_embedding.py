@@ -442,6 +442,17 @@ def test_options_of_ray_are_refused_without_it(cli: CommandLine, tmp_path: Path,
     assert ran.code == 2 and "--engine ray" in ran.err
 
 
+def test_shards_that_are_not_searchable_yet_are_written_again(cli: CommandLine, tmp_path: Path) -> None:
+    """With an encoder by its name, which may not be that of the folder."""
+    pytest.importorskip("ray")
+    with ShardFolder(tmp_path / "shards", {**JOB, "shards": ["s"]}) as folder:
+        folder.put(embedding().answer(next(parts.parts("s", [(note, None) for note in NOTES]))))
+    (tmp_path / "notes.txt").write_text("A kettle.")
+    given = ("--engine", "ray", "--ray-address", "127.0.0.1:6", "--to-shards", tmp_path / "shards", "-m", "hashing")
+    ran = cli("index", tmp_path / "notes.txt", *given)
+    assert ran.code == 3 and "there is no Ray cluster" in ran.err, ran.err
+
+
 def test_a_part_of_bytes_that_are_no_messages_is_refused() -> None:
     with pytest.raises(ValueError):
         list(Part("s", 0, True, b"\0" * 15 + b"\2" + b"{}"))

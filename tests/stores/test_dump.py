@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from helpers.stores import entry, made, source
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.stores.local import LocalWriter, create, open_reader, open_writer, schema
 from semsearch.stores.local.backup import dump, restore
-from semsearch.utils.atomic_write import workplace
+from semsearch.utils.atomic_write import sweep, workplace
 from semsearch.utils.strength import NullDistribution
 from semsearch.vector_index.cache_files import CacheFile
 
@@ -348,6 +350,19 @@ def test_what_a_power_cut_left_without_its_lock_is_removed_too(
     store.close()
     open_writer(tmp_path / "notes").close()
     assert not (tmp_path / ".again.restoring").exists()
+
+
+def test_a_workplace_that_is_made_just_now_keeps_its_lock_and_its_folder(tmp_path: Path) -> None:
+    """Between the making of its lock and the taking, another process may look for what a kill has left."""
+    around = tmp_path / ".again.reading"
+    around.mkdir()
+    (around / "writer.lock").touch()
+    sweep(tmp_path)
+    assert around.exists()
+    long_ago = time.time() - 3_600
+    os.utime(around, (long_ago, long_ago))
+    sweep(tmp_path)
+    assert not around.exists()
 
 
 def test_a_restore_at_work_and_the_folders_of_others_are_left_alone(store: LocalWriter, tmp_path: Path) -> None:

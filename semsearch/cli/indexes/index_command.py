@@ -198,7 +198,7 @@ def index(
             options_of_indexes = "-n, --store, --dry-run and --no-prune"
             raise UsageError(f"--to-shards makes no index: {options_of_indexes} do not fit.", "Leave them out.")
         how = replace(how, splitter=semsearch.Splitter(**split))
-        named_model = _reference(model, ray.to_shards, _set(template=template, dtype=dtype, layer=layer))
+        named_model = _reference(model, None, _set(template=template, dtype=dtype, layer=layer))
         report = on_ray.write_shards(ray, engine, named_model or settings.load().model, urls or files, how, options)
         index_report.show(report, options, strict=strict, as_json=as_json, exists=True, failed=None)
         return
@@ -403,11 +403,11 @@ def _bytes(text: str) -> int:
     return int(float(found[1]) * 1024 ** " kmgt".index(found[2].lower() or " "))
 
 
-def _reference(model: str | None, folder: Path, options: Mapping[str, Any]) -> str | None:
-    """The model and its options as one reference; None without any flag."""
+def _reference(model: str | None, folder: Path | None, options: Mapping[str, Any]) -> str | None:
+    """The model and its options as one reference; None without any flag. `folder`: of an index that may have one."""
     if model is None and not options:
         return None
     from semsearch.models.model_ref import Reference  # 5 ms that --help does without
 
-    default = encoder_of(folder) if semsearch.Index.exists(folder) else settings.load().model
+    default = encoder_of(folder) if folder and semsearch.Index.exists(folder) else settings.load().model
     return str(Reference.parse(model or default).with_(**options))
