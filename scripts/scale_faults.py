@@ -90,10 +90,7 @@ def tried(chosen: argparse.Namespace, scratch: Path, place: Place, server: Serve
     print(json.dumps({"clean": len(clean), "seconds": round(seconds, 1)}), flush=True)
     found = []
     for trial in range(chosen.trials):
-        after = rng.uniform(0.1, 0.9) * seconds
-        process = started(home, folder, f"trial{trial}", server)
-        time.sleep(after)
-        acknowledged = seen(home / f"trial{trial}")
+        after, process, acknowledged = in_the_middle(home, folder, f"trial{trial}", server, rng, seconds)
         if chosen.fault == "kill" and trial % 2 == 1:
             process.send_signal(signal.SIGKILL)
         place.cause(server, chosen.seconds, trial)
@@ -102,6 +99,25 @@ def tried(chosen: argparse.Namespace, scratch: Path, place: Place, server: Serve
         found.append({**row, **completed(home, folder, f"trial{trial}", server, clean, acknowledged)})
         print(json.dumps(found[-1]), flush=True)
     return found
+
+
+def in_the_middle(
+    home: Path, folder: Path, name: str, server: Server, rng: random.Random, seconds: float
+) -> tuple[float, subprocess.Popen[str], set[str]]:
+    """After how many seconds of a run that goes on, the run, and what it has acknowledged, which is not everything.
+
+    seconds: of a run as a whole. One that was faster is made again from the beginning.
+    """
+    documents = sum(1 for _ in folder.iterdir())
+    while True:
+        after = rng.uniform(0.1, 0.9) * seconds
+        process = started(home, folder, name, server)
+        time.sleep(after)
+        acknowledged = seen(home / name)
+        if process.poll() is None and len(acknowledged) < documents:
+            return after, process, acknowledged
+        process.communicate()
+        Index.remove(home / name)
 
 
 def ended(code: int, said: str) -> dict[str, Any]:
