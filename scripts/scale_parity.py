@@ -117,7 +117,6 @@ def leads_in_store(home: Path, store: str, local: Path, encoder: Encoder, most: 
         theirs.add(found)  # what is there already is not embedded again
         theirs.dump(home / "leads.dump")
         with Index.restore(home / "leads.dump", "leads-parity", home=home, store=store, trust=True) as ours:
-            ours.rebuild("auto")
             space = ours.info()["spaces"][0]
             row = {key: space[key] for key in ("vectors", "backend", "why")} | nearest_of_titles(ours, found)
             row |= {"documents": len(found), "unlike": sum(unlike(ours, theirs, one.id) for one in found)}

@@ -518,6 +518,38 @@ def test_a_dump_becomes_a_local_index_and_back(
         assert np.array_equal(*found)
 
 
+@pytest.mark.parametrize(("backend", "kind"), [("auto", "hnsw"), ("exact", "exact")])
+def test_a_restored_collection_has_its_vector_index_at_once(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str, kind: str
+) -> None:
+    monkeypatch.setattr(maintenance, "HNSW_FROM", 5)
+    with local.create(tmp_path / "local") as writer:
+        space = writer.add_space("fingerprint", "stand-in", DIM, {})
+        fill(writer, space, 8)
+        measured = {"backend": "flat", "vectors": 8}  # of FAISS, on this machine
+        writer.set_recipe({"backend": backend, "measured": measured})
+        local.dump(writer.reader, tmp_path / "dump")
+    location = tmp_path / f"restored {backend} {tmp_path.name}"
+    driver.restore(tmp_path / "dump", location, None, silent, address=address)
+    with driver.open_reader(location) as reader:
+        assert reader.info()["spaces"][0]["backend"] == kind
+        assert reader.recipe() == {"backend": backend} and reader.verify(silent) == []
+
+
+def test_a_restored_collection_whose_vector_index_cannot_be_built_is_there_with_a_warning(
+    address: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with local.create(tmp_path / "local") as writer:
+        fill(writer, writer.add_space("fingerprint", "stand-in", DIM, {}), 3)
+        writer.set_recipe({"backend": "faiss_of_somebody"})
+        local.dump(writer.reader, tmp_path / "dump")
+    location = tmp_path / f"restored {tmp_path.name}"
+    driver.restore(tmp_path / "dump", location, None, silent, address=address)
+    assert "its vector index could not be built: no backend is called" in caplog.text
+    with driver.open_reader(location) as reader:
+        assert reader.counts()["documents"] == 3 + len(TEXTS) and reader.verify(silent) == []
+
+
 def test_a_damaged_server_is_for_its_own_tools(made: tuple[PostgresWriter, Space]) -> None:
     with pytest.raises(UsageError, match="pg_dump"):
         driver.salvage(made[0].reader.location)

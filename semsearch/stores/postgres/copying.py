@@ -6,9 +6,11 @@ tools of its own: pg_dump, pg_basebackup and its archive of the log.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
+from semsearch.errors import SemsearchError
 from semsearch.stores import local
 from semsearch.stores.copying import check_restore, copy
 from semsearch.stores.postgres.collection import create
@@ -16,6 +18,9 @@ from semsearch.stores.postgres.writer import PostgresWriter
 from semsearch.stores.protocol import StoreReader
 from semsearch.types import Progress
 from semsearch.utils.atomic_write import workplace
+
+LOG = logging.getLogger(__name__)
+MEASURED = "measured"  # of a recipe: the fastest FAISS index of a local store
 
 
 def dump(reader: StoreReader, file: Path, progress: Callable[[Progress], None] = lambda _: None) -> None:
@@ -34,7 +39,8 @@ def restore(
     *,
     address: str = "",
 ) -> None:
-    """Make a new collection from a dump. It appears when all of it is there and `prepare` ran.
+    """Make a new collection from a dump. It appears when all of it is there and `prepare` ran; then the vector index
+    is built, in no time limit. One that cannot be built is a warning: searches compare all vectors until the next run.
 
     Raises NotFound without the file, UsageError where `location` or the collection exists, Corrupt for a file that is
     no whole dump.
@@ -46,8 +52,22 @@ def restore(
             copy(reader, writer, progress)
         if prepare is not None:
             prepare(writer)
+        recipe = writer.reader.recipe()
+        writer.set_recipe({key: value for key, value in recipe.items() if key != MEASURED})
 
     location.parent.mkdir(parents=True, exist_ok=True)
     with workplace(location, "restoring") as place:
         local.restore(file, place / "copy", None, progress)
-        create(location, fill, address=address).close()
+        with create(location, fill, address=address) as writer:
+            _index(writer, progress)
+
+
+def _index(writer: PostgresWriter, progress: Callable[[Progress], None]) -> None:
+    """Build the vector index of the current space, as at the end of a run."""
+    total = writer.reader.counts()["documents"]
+    for space in writer.reader.spaces()[:1]:
+        progress(Progress(total, total, "documents", "building the vector index"))
+        try:
+            writer.update_vector_index(space.id, str(writer.reader.recipe().get("backend", "auto")))
+        except SemsearchError as error:
+            LOG.warning(f"{writer.reader.name} is restored, but its vector index could not be built: {error}")
