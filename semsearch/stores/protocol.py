@@ -309,7 +309,11 @@ class StoreWriter(Protocol):
         """Remove files and the documents that came from them; the number of documents deleted."""
 
     def alone(self, purpose: str) -> AbstractContextManager[None]:
-        """No other machine is at work for the same `purpose` meanwhile: Locked where one is, in PostgreSQL."""
+        """No other machine is at work for the same `purpose` meanwhile. Raises Locked where one is.
+
+        In Milvus a machine that was not heard of for minutes is taken to be dead; should it only have slept, it is told
+        by `use_space`, which raises Locked then.
+        """
 
     # ---- the whole
     def latest_recipe(self) -> JsonObject:
@@ -322,7 +326,7 @@ class StoreWriter(Protocol):
         """The space of an encoder; a new one for an unknown fingerprint. The first one is the current space."""
 
     def use_space(self, space: int) -> None:
-        """Make a space the current one. Raises NotFound.
+        """Make a space the current one. Raises NotFound, and Locked where `alone` was lost meanwhile.
 
         In a store with transactions, no other writer changes documents from here until the transaction ends.
         """

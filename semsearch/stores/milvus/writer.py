@@ -11,7 +11,6 @@ which `verify` tells and the next write of it mends.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -147,9 +146,6 @@ class MilvusWriter(SpaceWriter):
             return documents.remove(self._tables, [row["key"] for row in found])
 
     # ---- the whole
-
-    def alone(self, purpose: str) -> AbstractContextManager[None]:
-        return nullcontext()  # of another machine nothing is known
 
     def latest_recipe(self) -> JsonObject:
         return self.reader.recipe()

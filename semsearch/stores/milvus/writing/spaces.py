@@ -13,6 +13,7 @@ from semsearch.errors import NotFound, UsageError
 from semsearch.stores.milvus import documents
 from semsearch.stores.milvus.index_tables import SpaceRecords
 from semsearch.stores.milvus.server import schema
+from semsearch.stores.milvus.writing.lease import Lease
 from semsearch.stores.milvus.writing.transactions import Transactions
 from semsearch.stores.records import Space, to_json
 from semsearch.utils.vectors import check_storable
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 class SpaceWriter(Transactions):
     """The methods of a `MilvusWriter` for spaces and vectors."""
+
+    _lease: Lease | None = None  # while this machine is alone at something
 
     @contextmanager
     def _space_records(self, space: int) -> Iterator[SpaceRecords]:
@@ -55,7 +58,19 @@ class SpaceWriter(Transactions):
         there = {*self._tables.server.collections()}
         return next(one for one in itertools.count(last + 1) if self._tables.collection_of(one) not in there)
 
+    @contextmanager
+    def alone(self, purpose: str) -> Iterator[None]:
+        lease = Lease(self._tables, self.reader.name, self._name, purpose)
+        with lease.held():
+            self._lease = lease
+            try:
+                yield
+            finally:
+                self._lease = None
+
     def use_space(self, space: int) -> None:
+        if self._lease is not None:
+            self._lease.check()
         with self._space_records(space) as records:
             self._switch(records, space)
 
