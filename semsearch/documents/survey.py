@@ -38,7 +38,7 @@ def survey(
     found, skipped, complete = _counted(walk.files(root, Rules(), is_index), end - seconds / 2)
     by_type: defaultdict[str, list[FoundFile]] = defaultdict(list)
     for file in found:
-        by_type[Path(file.relative).suffix.lower()].append(file)
+        by_type[loaders.suffix_of(Path(file.relative))].append(file)
     types = sorted(by_type.items(), key=lambda each: -sum(file.size for file in each[1]))
     texts: list[str] = []
     counted, took, known = 0.0, 0.0, 0

@@ -33,6 +33,13 @@ def test_the_survey_foretells_what_the_index_has(folder: Path, tmp_path: Path) -
     assert found.complete and found.seconds is not None and found.seconds > 0
 
 
+def test_a_type_is_told_by_the_suffix_that_a_loader_knows(tmp_path: Path) -> None:
+    for name in ("page.html.en.utf8", "page.html.fr.utf8", "notes.v2.md", "log.2024"):
+        (tmp_path / name).write_text("<p>A text.</p>", encoding="utf-8")
+    found = Index.survey(tmp_path, encoder="hashing", seconds=60)
+    assert {each.suffix: each.files for each in found.types} == {".html": 2, ".md": 1, ".2024": 1}
+
+
 def test_a_survey_ends_when_its_time_is_up(folder: Path) -> None:
     for number in range(600):
         (folder / f"more{number}.md").write_text("A text.", encoding="utf-8")

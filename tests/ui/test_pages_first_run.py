@@ -77,6 +77,13 @@ def test_a_folder_is_counted_and_indexed_and_its_own_questions_find_it(path: str
         assert [index.search(label, k=1)[0].document for label in labels(again(shown()))] == ["bread.txt", "soap.md"]
 
 
+def test_the_panel_leads_to_the_page_of_other_encoders(home: Path) -> None:
+    app = shown()
+    links = {each.proto.label: each.proto.page for each in app.main.get("page_link")}
+    assert links == {"Indexes": "indexes"}
+    assert "Other encoders and options" in said(app)
+
+
 def test_the_sample_is_one_click_away(home: Path) -> None:
     make(shown(), "sample", "Try the sample")
     with Index.open("sample") as index:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,10 +10,11 @@ import pytest
 from helpers.pages import again, at_home, ended, opened, until
 
 pytest.importorskip("streamlit")
-pytest.importorskip("semsearch_ui")
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Index
+
+charts = pytest.importorskip("semsearch_ui.shared.charts")
 
 PAGE = """
 from semsearch_ui.groups import page as groups
@@ -61,7 +63,14 @@ def test_clusters_have_names_sizes_and_examples(notes: Index) -> None:
 
 def test_clusters_are_counted_over_time(notes: Index) -> None:
     page = shown(kind="clusters", k="2", time="true", by="year", field="made")
-    assert not page.exception and page.get("vega_lite_chart")
+    assert not page.exception
+    (chart,) = [json.loads(each.proto.spec) for each in page.get("vega_lite_chart")]
+    names = page.dataframe[0].value["cluster"].tolist()
+    colour = chart["encoding"]["color"]
+    assert dict(zip(colour["scale"]["domain"], colour["scale"]["range"], strict=True)) == dict(
+        zip(names, charts.AREAS, strict=False)
+    )
+    assert colour["legend"]["columns"] == 1  # side by side, the names are cut
     page = shown(kind="clusters", k="2", time="true", field="unknown")
     assert any("date" in each.value for each in page.info) and not page.exception
 

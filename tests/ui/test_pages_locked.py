@@ -226,6 +226,19 @@ def test_every_route_has_the_headers_with_the_token_too(
         assert_protected(headers)
 
 
+def test_an_address_without_a_page_leads_to_those_that_are(server: Server, cookie: str) -> None:
+    for path in ("/jobs", "/no/such", "/documents/no"):
+        status, headers, text = server.get(path, Cookie=cookie, Accept="text/html,*/*;q=0.8")
+        assert status == 404 and "There is no such page" in text and '<a href="/documents">Documents</a>' in text
+        assert_protected(headers)
+        assert server.get(path, Accept="text/html")[0] == 403  # not told to whom has no token
+    status, headers, _ = server.get("/documents/?n=house", Cookie=cookie, Accept="text/html")
+    assert (status, headers["location"]) == (307, "/documents?n=house")
+    assert server.get("/documents?n=house", Cookie=cookie, Accept="text/html")[0] == 200
+    for path in ("/static/nothing.js", "/_stcore/health"):
+        assert "There is no such page" not in server.get(path, Cookie=cookie, Accept="text/html")[2]
+
+
 def test_the_figures_of_the_process_are_closed_to_everybody(server: Server, cookie: str) -> None:
     assert server.get("/_stcore/metrics", Cookie=cookie)[0] == 404
     assert server.get("//_stcore/metrics/", Cookie=cookie)[0] in (400, 404)

@@ -337,7 +337,7 @@ def test_nothing_of_a_document_is_markup(home: Path, charts: list[Drawn]) -> Non
     ]
     made([*documents, *DOCUMENTS])
     points = ",".join(str(passage_of(each.id)) for each in documents)
-    for way in ("cluster", "folder", f"{HOSTILE} (metadata)", "image (metadata)"):
+    for way in ("topic", "folder", f"{HOSTILE} (metadata)", "image (metadata)"):
         page = waited(shown(by=way, near="true", points=points))
         assert page.selectbox(key="by").value == way
         assert "<script" not in html(page)

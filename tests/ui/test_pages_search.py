@@ -535,7 +535,7 @@ def test_what_the_browser_says_is_looked_at_before_it_is_believed(notes: Path) -
 
 
 def test_a_document_has_structure_and_its_matches_in_place() -> None:
-    from semsearch_ui.search import structure
+    from semsearch_ui.search.texts import structure
 
     text = "# Engines\n\nA <b>diesel</b>\nengine.\n\n- one\n- two\n\n```sh\n# no heading\n```\n> said\n"
     matches = [structure.Match("n/1", text.index("A <"), text.index("- two"), structure.OPEN)]
@@ -651,3 +651,31 @@ def test_only_a_snippet_with_text_before_it_begins_with_an_ellipsis() -> None:
 
     assert shown(0, 0).startswith("stock")
     assert [shown(50, 0), shown(0, 14)] == ["… ", "… "]
+
+
+@pytest.mark.parametrize(("path", "kind"), [("a.html.en.utf8", "HTML"), ("a.v2.md", "MD"), ("a.txt", "TXT"), ("a", "")])
+def test_the_type_of_a_hit_is_that_of_its_loader(path: str, kind: str) -> None:
+    from semsearch_ui.search.card import card
+    from semsearch_ui.search.results import Found
+
+    hit = Hit(1, 1, 0.5, 0.99, path, path, 0, 4, 1, None, None, "salt", {}, {})
+    assert card(1, Found("notes", hit, "#1"), Snippet(0, 4, (), 0))["kind"] == kind
+
+
+def test_what_is_no_better_than_chance_stands_behind_all_that_is(notes: Path) -> None:
+    from semsearch_ui.search.hits import by_chance
+    from semsearch_ui.search.results import Found
+
+    def found(number: int, strength: float | None, rerank: float | None = None) -> Found:
+        hit = Hit(number, number, 0.5, strength, "a", "a", 0, 1, 1, None, None, "x", {}, {}, rerank=rerank)
+        return Found("notes", hit, f"#{number}")
+
+    mixed = (found(1, 0.97), found(2, 0.0), found(3, None), found(4, 0.49), found(5, 0.6))
+    assert [each.hit.id for each in by_chance(mixed)] == [1, 3, 5, 2, 4]
+    read = (found(1, 0.1, 0.9), found(2, 0.8, 0.2))  # the reranker has the last word
+    assert by_chance(read) == read
+    page = shown("diesel engine")
+    strengths = [hit["record"]["strength"] for hit in hits(page)["hits"]]
+    above = hits(page)["above"]
+    assert all(one >= 0.5 for one in strengths[:above]) and all(one < 0.5 for one in strengths[above:])
+    assert [hit["record"]["rank"] for hit in hits(page)["hits"]] == list(range(1, len(strengths) + 1))

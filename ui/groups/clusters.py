@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
-import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -12,11 +12,12 @@ from semsearch import NotFound, Timeline, Topics
 from semsearch.types import JsonObject, Period
 from semsearch.utils.quantities import count
 
-from ..shared import background, messages, pool, tables, widgets
+from ..shared import background, charts, messages, pool, tables, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
 
-MOST, LISTED, NAMED = 100, 50, 8  # clusters that can be asked for, documents at a time, clusters in the chart
+MOST, LISTED = 100, 50  # clusters that can be asked for, documents at a time
+NAMED = len(charts.AREAS)  # clusters in the chart
 PERIODS: tuple[Period, ...] = ("auto", "day", "month", "year")
 COLUMNS = {
     "cluster": tables.MEDIUM,
@@ -84,12 +85,14 @@ def _over_time(name: str, found: Topics) -> None:
         return
     if times.undated:
         messages.caption(f"{count(times.undated, 'document')} without a date")
-    st.bar_chart(table(found, times), height=320)
+    st.altair_chart(charts.over_time(times.periods, counted(found, times)))
 
 
-def table(found: Topics, times: Timeline) -> pd.DataFrame:
-    """Periods as rows, the largest clusters as columns, and all others together."""
-    columns = {topic.name: counts for topic, counts in zip(found[:NAMED], times.counts, strict=False)}
+def counted(found: Topics, times: Timeline) -> dict[str, Sequence[int]]:
+    """The numbers of documents in each period: of the largest clusters by their names, and of all others together."""
+    named: dict[str, Sequence[int]] = {
+        topic.name: counts for topic, counts in zip(found[:NAMED], times.counts, strict=False)
+    }
     if len(found) > NAMED:
-        columns["all others"] = tuple(map(sum, zip(*times.counts[NAMED:], strict=True)))
-    return pd.DataFrame(columns, index=list(times.periods))
+        named[charts.OTHERS] = tuple(map(sum, zip(*times.counts[NAMED:], strict=True)))
+    return named

@@ -16,7 +16,7 @@ from ..shared.widgets import URL
 from . import canvas, dates, layouts, listing, marks, points, selection, topics
 from .canvas import Scene
 from .layouts import PCA, UMAP
-from .points import CLUSTER, Points
+from .points import TOPIC, Points
 from .selection import Selection
 
 LEAST = 3  # points
@@ -47,9 +47,9 @@ def _show(name: str, row: DeltaGenerator) -> None:
         navigation.link("documents", {index_picker.KEY: name}, label="Add documents", icon="add")
         return
     ways, group = points.ways(index), (selection.GROUP,)
-    way = row.selectbox("Coloured by", ways, key="by", bind=URL, on_change=_clear, args=group, width=180) or CLUSTER
+    way = row.selectbox("Coloured by", ways, key="by", bind=URL, on_change=_clear, args=group, width=180) or TOPIC
     k = topics.USUAL
-    if way == CLUSTER:
+    if way == TOPIC:
         most = points.GROUPS
         k = int(row.slider("Topics", 2, most, k, key="clusters", bind=URL, on_change=_clear, args=group, width=150))
     question = marks.box(row)
@@ -73,7 +73,7 @@ def _map(name: str, index: Index, on: Points, wanted: str, way: str, k: int, que
         counted = f"A fixed sample of {len(on):,} of the {on.sample.total:,} passages, so that it stays fluid"
     messages.caption(f"{name} · {counted}. {placed.about}.")
     nested = topics.found(on, k)
-    colours = topics.colours(on, nested) if way == CLUSTER else points.colours(on, index, way)
+    colours = topics.colours(on, nested) if way == TOPIC else points.colours(on, index, way)
     hits: list[JsonObject] = []
     with messages.errors():
         hits = marks.found(name, index, on, question)

@@ -25,7 +25,7 @@ MOST_UMAP = 30_000  # points: some minutes on one core, once
 LETTERS = 400  # characters of a passage's text
 GROUPS = 10  # that differ in colour and shape; the rest is grey
 OTHERS, NOTHING = "all others", "not given"
-CLUSTER, FOLDER = "cluster", "folder"
+TOPIC, FOLDER = "topic", "folder"
 Key = tuple[str, int, int, int]  # path, inode and version of the index, and the size of the sample
 
 
@@ -79,7 +79,7 @@ def _sample(key: Key, _index: Index) -> Points:
 
 def ways(index: Index) -> list[str]:
     """The ways to colour the points."""
-    return [CLUSTER, *_kinds(index)]
+    return [TOPIC, *_kinds(index)]
 
 
 def facets(index: Index) -> list[Facet]:

@@ -12,7 +12,7 @@ from ..shared import background
 from ..shared.messages import one_line
 from .duplicates import Floats
 from .layouts import Placed
-from .points import BY_KEY, CLUSTER, Colours, Points
+from .points import BY_KEY, TOPIC, Colours, Points
 
 USUAL = 6  # coarse topics, where the points are coloured by something else
 NAME = 40  # characters
@@ -32,7 +32,7 @@ def colours(on: Points, topics: list[NestedTopic] | None) -> Colours:
     coarse = [topic for topic in topics or () if topic.level == 0]
     for code, topic in enumerate(coarse):
         codes[list(topic.rows)] = code
-    return Colours(CLUSTER, tuple(topic.name for topic in coarse), codes)
+    return Colours(TOPIC, tuple(topic.name for topic in coarse), codes)
 
 
 def labels(on: Points, k: int, placed: Placed, topics: list[NestedTopic] | None) -> list[JsonObject]:

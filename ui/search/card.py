@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from semsearch import Hit
+from semsearch.documents.loaders import suffix_of
 from semsearch.search.page_names import page_name
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import rounded_down
@@ -16,6 +17,7 @@ from semsearch.utils.untrusted import visible
 from ..shared import highlight
 from ..shared.messages import one_line
 from .results import Found
+from .texts import markup
 
 if TYPE_CHECKING:
     from semsearch.search.snippets import Snippet
@@ -36,12 +38,12 @@ def card(rank: int, each: Found, snippet: Snippet, *, lead: str = "", several: b
         "lead": lead or f"{rank}.",
         "title": visible(one_line(title(each), LONGEST_TITLE)),
         "place": visible(" · ".join(_place(each, several))),
-        "kind": PurePosixPath(hit.path).suffix[1:].upper()[:8],
+        "kind": suffix_of(PurePosixPath(hit.path))[1:].upper()[:8],
         "strength": strength(hit),
         "level": "none" if hit.strength is None and hit.match == "none" else hit.match,
         "text": visible(hit.text),
         "again": None if hit.rerank is None else f"read again · {rounded_down(hit.rerank):.2f}",
-        "pieces": _pieces(hit.text, snippet, goes_on=hit.start > 0),
+        "pieces": _pieces(hit, snippet),
         "why": why(each),
         "more": hit.more_in_document,
         "copies": len(hit.near_copies),
@@ -112,12 +114,11 @@ def _at(hit: Hit) -> list[str]:
     return [f"line {hit.line}"] * bool(hit.line) + [f"{page_name(hit.document)} {hit.page}"] * bool(hit.page)
 
 
-def _pieces(text: str, snippet: Snippet, *, goes_on: bool) -> list[tuple[str, str]]:
-    """The best sentence with what follows it; an ellipsis where the text goes on, or begins within a sentence.
-
-    `goes_on`: the text continues what stands before it in its document.
-    """
+def _pieces(hit: Hit, snippet: Snippet) -> list[tuple[str, str]]:
+    """The best sentence with what follows it; an ellipsis where the text goes on, or begins within a sentence."""
+    text = hit.text
     first, last = highlight.shown(text, snippet.begin)
-    found = highlight.pieces(text, (first, last), (snippet.start, snippet.end), snippet.words)
-    before = [(highlight.AROUND, "… ")] if (first or goes_on) and text[first : first + 1].islower() else []
+    read = markup.running(text).letters if markup.is_markdown(hit.document) else text
+    found = highlight.pieces(read, (first, last), (snippet.start, snippet.end), snippet.words)
+    before = [(highlight.AROUND, "… ")] if (first or hit.start > 0) and text[first : first + 1].islower() else []
     return [*before, *found, *([(highlight.AROUND, " …")] if last < len(text) else [])]

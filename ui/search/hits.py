@@ -87,6 +87,16 @@ def _cards(shown: Shown, found: Sequence[Found], snippet: snippets.Snippets) -> 
     return [make(rank, each, snippet[each.key]) for rank, each in enumerate(found, 1)]
 
 
+def by_chance(found: tuple[Found, ...]) -> tuple[Found, ...]:
+    """The hits with what is no better than chance behind all others, however many of the words it has.
+
+    Hits that were read again are as that has put them.
+    """
+    if any(each.hit.rerank is not None for each in found):
+        return found
+    return tuple(sorted(found, key=lambda each: card.worse_than_chance(each.hit)))  # else in their order
+
+
 def _above_chance(found: Sequence[Found]) -> int:
     """How many hits stand before the line below which all are no better than chance."""
     better = [rank for rank, each in enumerate(found, 1) if not card.worse_than_chance(each.hit)]

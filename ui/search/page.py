@@ -80,7 +80,7 @@ def _answer(query: Query, asked: Query, chosen: Sequence[str]) -> None:
     read = second_reading.done(asked, chosen)
     answer = read or results.answer(query, chosen)
     hits.warn(answer)
-    shown = hits.Shown(query, tuple(chosen), answer.found)
+    shown = hits.Shown(query, tuple(chosen), hits.by_chance(answer.found))
     if not answer.found:
         shown = footer.nothing_found(query, chosen) or shown
     history.add(history.RECENT, query.text)

@@ -16,9 +16,10 @@ from semsearch.types import JsonObject
 from semsearch.utils.untrusted import visible
 
 from ..shared import messages, pool
-from . import card, hit_list, results, structure
+from . import card, hit_list, results
 from .results import State
-from .structure import Match
+from .texts import markup, structure
+from .texts.structure import Match
 
 OPEN = "open"  # the parameter of the URL
 PAGE, DRAWN = "page shown", "page drawn"  # of the session
@@ -137,11 +138,12 @@ def _neighbours(index: Index, name: str, number: int) -> list[JsonObject]:
 
 
 def _neighbour(key: str, hit: Hit) -> JsonObject:
+    read = "".join(markup.running(hit.text).letters) if markup.is_markdown(hit.document) else hit.text
     return {
         "key": key,
         "title": visible(messages.one_line(hit.heading or PurePosixPath(hit.document).name, card.LONGEST_TITLE)),
         "place": visible(hit.document),
-        "text": visible(messages.one_line(hit.text, NEAR_LETTERS)),
+        "text": visible(messages.one_line(read, NEAR_LETTERS)),
     }
 
 

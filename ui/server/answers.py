@@ -1,4 +1,6 @@
-"""The server's own answers: the page that says how to get in, the page that leads in, and one line for the rest."""
+"""The server's own answers: the page that says how to get in, the page that leads in, the document around every page,
+the list of the pages, and one line for the rest.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,9 @@ from html import escape
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import URL
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
+from ..shared.navigation import PAGES
 from . import policy
 from .identity import Identity
 
@@ -31,6 +34,10 @@ after that, links and bookmarks work.</p>
 <p>The token is a new one each time <code>semsearch ui</code> starts, so that an earlier address is no longer valid.</p>
 <p>If the pages are open in this browser and you followed a link from elsewhere: <a href="{here}">continue</a>.</p>"""
 
+_NOWHERE = """<h1>There is no such page</h1>
+<p>Choose one of these:</p>
+<ul>{links}</ul>"""
+
 
 def locked(url: URL) -> Response:
     """The page for a request without the token. Its link leads to the same page, now from this server."""
@@ -51,9 +58,20 @@ def enter(url: URL, identity: Identity) -> Response:
     return answer
 
 
-def shell() -> Response:
-    """The document around every page; what is on the page comes through a websocket."""
+def page(url: URL) -> Response:
+    """The document around a page; what is on the page comes through a websocket. It looks for its parts beside itself,
+    so that a page has one address, without a slash behind it.
+    """
+    path = url.path.strip("/")
+    if url.path != f"/{path}":
+        return RedirectResponse(_without_token(url.replace(path=f"/{path}")), 307)
     return HTMLResponse(policy.SHELL, headers={"cache-control": "no-cache"})
+
+
+def nowhere() -> Response:
+    """The page for an address that leads to none."""
+    links = "".join(f'<li><a href="/{path}">{escape(entry.title)}</a></li>' for path, entry in PAGES.items())
+    return HTMLResponse(_PAGE.format(head="", body=_NOWHERE.format(links=links)), 404)
 
 
 def refused(reason: str, status: int = 403) -> Response:

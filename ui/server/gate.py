@@ -15,6 +15,7 @@ from ..shared import navigation
 from . import answers, policy
 from .identity import Identity
 
+PARTS = ("_stcore", "component", "favicon.png", "index.html", "manifest.json", "media", "static")  # of pages
 NOT_SERVED = ("_stcore/metrics",)  # figures of the process, which no page needs
 
 
@@ -32,7 +33,8 @@ class Gate:
         headers = Headers(scope=scope)
         answer = self._answer(scope, headers)
         if answer is None and _is_page(scope):
-            await answers.shell()(scope, receive, _guarded(send, policy.of_pages(headers["host"])))
+            around = answers.page(URL(scope=scope))
+            await around(scope, receive, _guarded(send, policy.of_pages(headers["host"])))
         elif answer is None:
             await self.app(self._inner(scope, headers), receive, _guarded(send, policy.of_pages(headers["host"])))
         elif scope["type"] == "http":
@@ -50,7 +52,9 @@ class Gate:
             return answers.enter(url, me)
         if not me.has_pass(headers):
             return answers.locked(url)
-        return answers.refused("There is no such page.", 404) if url.path.strip("/") in NOT_SERVED else None
+        if url.path.strip("/") in NOT_SERVED:
+            return answers.refused("There is no such page.", 404)
+        return answers.nowhere() if _is_lost(scope, headers) else None
 
     def _inner(self, scope: Scope, headers: Headers) -> Scope:
         """The request as Streamlit sees it: without the cookie, and without the origin, which has been checked.
@@ -66,6 +70,12 @@ class Gate:
 def _is_page(scope: Scope) -> bool:
     """Whether the document around a page is asked for."""
     return scope["type"] == "http" and scope["method"] == "GET" and scope["path"].strip("/") in navigation.PAGES
+
+
+def _is_lost(scope: Scope, headers: Headers) -> bool:
+    """Whether a person follows an address under which there is neither a page nor a part of one."""
+    reads = scope["type"] == "http" and scope["method"] == "GET" and "text/html" in headers.get("accept", "")
+    return reads and not _is_page(scope) and scope["path"].strip("/").partition("/")[0] not in PARTS
 
 
 def _guarded(send: Send, content_policy: str) -> Send:

@@ -11,6 +11,7 @@ from semsearch.utils.untrusted import visible
 
 LONGEST = 330  # characters shown from the best sentence on
 AROUND, SENTENCE, WORD = "around", "sentence", "word"
+LITERAL = "literal"  # beside the style of a piece that is code
 Span = tuple[int, int]  # from one offset of the text to another
 STYLE = """<style>
 .passage { white-space: pre-line; overflow-wrap: anywhere; line-height: 1.5; unicode-bidi: plaintext; }
@@ -22,8 +23,10 @@ def passage(text: str) -> str:
     return f'{STYLE}<div class="passage">{escape(visible(text))}</div>'
 
 
-def pieces(text: str, part: Span, sentence: Span, words: Sequence[Span]) -> list[tuple[str, str]]:
+def pieces(text: Sequence[str], part: Span, sentence: Span, words: Sequence[Span]) -> list[tuple[str, str]]:
     """Style and text of each piece of this part of a text, with control characters escaped.
+
+    A text may be given letter by letter, "" where one is left out.
 
     >>> pieces("Salt. A diesel engine.", (6, 22), (6, 22), [(8, 14)])
     [('sentence', 'A '), ('word', 'diesel'), ('sentence', ' engine.')]
@@ -34,7 +37,8 @@ def pieces(text: str, part: Span, sentence: Span, words: Sequence[Span]) -> list
         styles[start:end] = [WORD] * (end - start)
     first, last = part
     runs = groupby(zip(text[first:last], styles[first:last], strict=True), key=itemgetter(1))
-    return [(style, visible("".join(letter for letter, _ in run))) for style, run in runs]
+    made = ((style, visible("".join(letter for letter, _ in run))) for style, run in runs)
+    return [(style, shown) for style, shown in made if shown]
 
 
 def shown(text: str, sentence: int) -> Span:

@@ -44,7 +44,9 @@ def page() -> None:
         hint = "Sixty short articles on everyday and technical subjects."
         widgets.button("Try the sample", "menu_book", _of_sample, place=row, hint=hint)
     home = folders.shortened(pool.home())
-    messages.caption(f"The index is kept in {home}. Other encoders and options are on the page Indexes.")
+    row = widgets.row()
+    messages.caption(f"The index is kept in {home}. Other encoders and options:", row)
+    navigation.link("indexes", {}, place=row)
 
 
 def _folder() -> str:

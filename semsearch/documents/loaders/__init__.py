@@ -90,9 +90,21 @@ def loader_for(path: Path, kind: str = "auto") -> str:
     if kind not in ("auto", "files"):
         plugins.load(_HERE, kind)  # raises UnknownName
         return kind
-    known, suffixes = _by_suffix(), [suffix.lower() for suffix in reversed(path.suffixes)]
-    name = next((known[suffix] for suffix in suffixes if suffix in known), None) or kind_of_bytes(path)
+    name = _by_suffix().get(suffix_of(path)) or kind_of_bytes(path)
     return "text" if kind == "files" and has_records(name) else name
+
+
+def suffix_of(path: PurePath) -> str:
+    """The suffix that tells the type of a file, in lower case: the last one that a loader knows, else the last one.
+
+    >>> suffix_of(PurePath("page.html.en.UTF8")), suffix_of(PurePath("notes.v2.xyz")), suffix_of(PurePath("README"))
+    ('.html', '.xyz', '')
+    """
+    suffixes = [suffix.lower() for suffix in reversed(path.suffixes)]
+    if len(suffixes) < 2:
+        return "".join(suffixes)
+    known = _by_suffix()
+    return next((suffix for suffix in suffixes if suffix in known), suffixes[0])
 
 
 def has_records(name: str) -> bool:

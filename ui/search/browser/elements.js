@@ -17,10 +17,10 @@ function button(label, className, use, title = "") {
   return made;
 }
 
-/** A text in pieces: of each the style, the text and, for a match, the key of its passage. */
+/** A text in pieces: of each the style, which may be two words, the text and, for a match, the key of its passage. */
 function piecesOf(tag, className, pieces) {
   const parts = pieces.map(([style, text, key]) => {
-    const part = make(style === "word" || style === "open" ? "mark" : "span", style, text);
+    const part = make(/^(word|open)\b/.test(style) ? "mark" : "span", style, text);
     if (key) part.dataset.match = key;
     return part;
   });

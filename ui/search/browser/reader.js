@@ -115,10 +115,20 @@ class Reader {
   }
 }
 
+/** A table, whose first `head` rows name its columns. */
+function tableOf(rows, head) {
+  const lines = rows.map((cells, at) => make("tr", "", ...cells.map((pieces) => piecesOf(at < head ? "th" : "td", "", pieces))));
+  return make("div", "table", make("table", "", ...lines));
+}
+
 /** The text in blocks; an ellipsis where it goes on. Items of one list stand in one list. */
 function blocksOf({ blocks, cut }) {
   const made = [];
-  for (const { kind, pieces } of blocks) {
+  for (const { kind, pieces, rows, head } of blocks) {
+    if (kind === "table") {
+      made.push(tableOf(rows, head));
+      continue;
+    }
     const tag = { p: "p", lines: "p", quote: "blockquote", code: "pre" }[kind] ?? "div";
     const block = piecesOf(tag, /^h\d$/.test(kind) ? `heading ${kind}` : kind, pieces);
     if (/^h\d$/.test(kind)) {

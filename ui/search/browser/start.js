@@ -27,7 +27,7 @@ class Start {
     keep.addEventListener("change", () => send("remember", { on: keep.checked }));
     const tools = make("div", "tools", make("label", "", keep, ` ${label}`));
     if (recent.length) tools.append(button("Clear", "", () => send("forget", { kind: "recent", url: "" })));
-    return this.section("Recent searches", "recent", recent, tools);
+    return recent.length ? this.section("Recent searches", "recent", recent, tools) : tools;
   }
 
   saved({ saved }) {

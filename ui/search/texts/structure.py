@@ -1,0 +1,101 @@
+"""The text of a document as blocks: headings, items of lists, quotations, tables, code and paragraphs, with its matches
+marked.
+
+Markdown is told by its signs (markup.py), and a heading of any other format by the headings of the passages. No markup
+is interpreted: a block is a word for its kind and pieces of text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from semsearch.types import JsonObject
+from semsearch.utils.untrusted import visible
+
+from ...shared.highlight import LITERAL, Span
+from . import markup
+
+PLAIN, MATCH, OPEN = "around", "match", "open"  # styles of pieces
+LONG = ("p", "lines", "code", "row")  # kinds of blocks of several lines
+Piece = list[str]  # style, text, and the key of a match
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A passage of the document that is marked: its key, its offsets, and its style."""
+
+    key: str
+    start: int
+    end: int
+    style: str
+
+
+def blocks(
+    text: str, shown: Span, matches: Sequence[Match], headings: frozenset[str], document: str
+) -> list[JsonObject]:
+    """The blocks of this part of a text; each has a kind and its pieces: style, text, and the key of a match. A table
+    has rows of cells, which are pieces, and the number of rows in its head.
+    """
+    signs = markup.is_markdown(document)
+    lines = markup.lines(text, shown) if signs else _lines(text, shown, headings)
+    made: list[JsonObject] = []
+    for kind, start, end in _together(lines):
+        if kind == "row":
+            made.append(_table(text, start, end, matches))
+        elif found := _pieces(text, start, end, matches, signs=signs and kind != "code"):
+            made.append({"kind": kind, "pieces": found})
+    return made
+
+
+def _lines(text: str, shown: Span, headings: frozenset[str]) -> Iterator[tuple[str, int, int]]:
+    """Kind, start and end of each line of any format: a heading, one whose break is kept, or the border between two."""
+    for start, end in markup.spans(text, shown):
+        line = text[start:end].strip()
+        yield ("h2" if line in headings else "lines" if line else ""), start, end
+
+
+def _together(lines: Iterator[tuple[str, int, int]]) -> Iterator[tuple[str, int, int]]:
+    """Lines of one paragraph, of code, of a table or of a quotation as one block."""
+    before: tuple[str, int, int] | None = None
+    for kind, start, end in lines:
+        if before and kind == before[0] and kind in LONG:
+            before = kind, before[1], end
+            continue
+        if before and before[0]:
+            yield before
+        before = kind, start, end
+    if before and before[0]:
+        yield before
+
+
+def _table(text: str, start: int, end: int, matches: Sequence[Match]) -> JsonObject:
+    rows = [markup.cells(text, *line) for line in markup.spans(text, (start, end))]
+    head = 1 if len(rows) > 1 and not rows[1] else 0
+    written = [[_pieces(text, *cell, matches, signs=True) for cell in row] for row in rows if row]
+    return {"kind": "table", "pieces": [], "rows": written, "head": head}
+
+
+def _pieces(text: str, start: int, end: int, matches: Sequence[Match], *, signs: bool) -> list[Piece]:
+    """A block in pieces, without its signs; where passages overlap, the first one has what both have."""
+    part = text[start:end]
+    read = markup.reading(part) if signs else markup.raw(part)
+    found: list[Piece] = []
+    at = start
+    for each in [*matches, None]:
+        first, last = (max(at, each.start), min(end, each.end)) if each else (end, end)
+        if each and first >= last:
+            continue
+        found += _read(read, at - start, first - start, PLAIN, [])
+        if each:
+            found += _read(read, first - start, last - start, each.style, [each.key])
+        at = last
+    return found
+
+
+def _read(read: markup.Reading, start: int, end: int, style: str, key: Sequence[str]) -> Iterator[Piece]:
+    """The letters between two offsets as pieces: code is one of its own."""
+    for literal, run in groupby(range(start, end), key=read.literal.__getitem__):
+        if shown := visible("".join(read.letters[at] for at in run)):
+            yield [f"{style} {LITERAL}" if literal else style, shown, *key]
