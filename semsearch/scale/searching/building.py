@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,7 @@ def build(
         )
     lock = WriterLock(location)
     try:
-        plan = planning.prepared(location, tell)
+        plan = planning.prepared(location, partial(encoder.encode, role="query"), tell)
         tasks = list(building.tasks(plan))
         for done, name in enumerate(_here(tasks) if engine is None else _on_ray(tasks, engine), start=1):
             tell(Progress(1, 4, "steps", f"part {done:,} of {len(tasks):,}, of shard {name}"))

@@ -1,6 +1,6 @@
 """Makes a folder of shards searchable.
 
-planning.prepared(folder) -> plan    the driver: documents, centroids
+planning.prepared(folder) -> plan    the driver: documents, centroids, questions
 part_of(task)                        threads here, or machines that see the folder: in any order, any number of times
 finished(plan, encoder)              the driver: the parts put together, and the manifest last
 """
@@ -95,7 +95,7 @@ def finished(plan: Plan, encoder: EncoderProtocol, reference: str, info: JsonMap
     merging.merge([task.part for task in listed], learned, place, merged)
     tell(Progress(3, 4, "steps", "measuring"))
     right = parts.joined([parts.unpacked(np.load(task.best, allow_pickle=False)) for task in listed], len(asked))
-    probes, recall = ListsOnDisk(place).fewest(asked, right)
+    probes, recall = ListsOnDisk(place).fewest(asked, right, plan.asked)
     target = plan.location / SEARCH / str(plan.number)
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()

@@ -40,7 +40,8 @@ class Shard:
 class Manifest:
     """What can be searched. number: that of its folder, which ascends. highest: no passage has a higher id, or had.
 
-    reference: loads the encoder `encoder`. probes: lists that a search reads, of `lists`, and the `recall` with that.
+    reference: loads the encoder `encoder`. probes: lists that a search reads, of `lists`, and the `recall` with that,
+    of the kind of questions that has the least.
     left_out: documents whose id an earlier shard has. files: size and SHA-256 of each of its own files.
     """
 

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from semsearch.errors import SemsearchError
 from semsearch.stores.local.filtering.row_file import PassageRow, RowFileWriter
+from semsearch.stores.shards import likely_queries, rows
 from semsearch.stores.shards import manifest as manifests
-from semsearch.stores.shards import rows
 from semsearch.stores.shards.location import BUILDING, DOCUMENTS, SEARCH
 from semsearch.stores.shards.manifest import AGAIN, Shard
 from semsearch.types import JsonObject, Progress
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from semsearch.types import Vectors
 
 Tell = Callable[[Progress], None]
+Encode: TypeAlias = "Callable[[Sequence[str]], Vectors]"
 CENTROIDS, QUESTIONS, PLAN = "learned.npy", "questions.npy", "plan.json"
 SEED = 9  # of the sample
 
@@ -39,7 +40,8 @@ SEED = 9  # of the sample
 class Plan:
     """shards: in the order of the input. left_out: documents whose id an earlier shard has; without: their passages.
 
-    number: of the folder to make. highest: the highest id of a passage, ever.
+    number: of the folder to make. highest: the highest id of a passage, ever. asked: how many questions of each kind
+    there are, one kind after the other.
     """
 
     location: Path
@@ -51,6 +53,7 @@ class Plan:
     passages: int = 0
     left_out: tuple[str, ...] = ()
     without: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    asked: Sequence[int] = ()
 
     @property
     def place(self) -> Path:
@@ -58,10 +61,10 @@ class Plan:
         return self.location / SEARCH / BUILDING
 
 
-def prepared(location: Path, tell: Tell) -> Plan:
+def prepared(location: Path, encode: Encode, tell: Tell) -> Plan:
     """The plan for the shards at `location`, with documents.db, centroids and questions on disk.
 
-    Raises NotFound, Corrupt, SemsearchError where a shard is missing.
+    encode: gives the vectors (n, d) of n queries. Raises NotFound, Corrupt, SemsearchError where a shard is missing.
     """
     job = manifests.job(location)
     plan = _numbered(location, job)
@@ -74,9 +77,18 @@ def prepared(location: Path, tell: Tell) -> Plan:
     tell(Progress(1, 4, "steps", "learning centroids"))
     sample = _sample(plan, parts.sample_size(known["passages"]), int(job["dim"]))
     np.save(plan.place / CENTROIDS, parts.centroids(sample, known["passages"]), allow_pickle=False)
-    np.save(plan.place / QUESTIONS, parts.questions(sample), allow_pickle=False)
+    questions = [parts.questions(sample), *_encoded(plan, encode)]
+    np.save(plan.place / QUESTIONS, np.concatenate(questions), allow_pickle=False)
+    known["asked"] = [len(each) for each in questions]
     write_text(plan.place / PLAN, json.dumps({"made_of": made_of, "known": known}))
     return Plan(location, job, plan.shards, plan.number, plan.highest, **known)
+
+
+def _encoded(plan: Plan, encode: Encode) -> Iterator[Vectors]:
+    """The vectors of likely queries, of each kind that there is."""
+    for texts in likely_queries.made(plan.location, plan.shards).values():
+        if texts:
+            yield encode(texts)
 
 
 def _numbered(location: Path, job: JsonObject) -> Plan:

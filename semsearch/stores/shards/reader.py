@@ -126,7 +126,7 @@ class ShardsReader:
             "dim": found.dim,
             "vectors": found.passages,
             "backend": f"ivf on disk ({ENGINE})",
-            "why": f"{len(found.shards):,} shards; {read}, with a recall of {found.recall:.3f} on vectors of its own",
+            "why": f"{len(found.shards):,} shards; {read}, with a recall of {found.recall:.3f} on its own questions",
             "cache": None,
             "newer_than_cache": 0,
             "probes": found.probes,

@@ -64,17 +64,23 @@ class ListsOnDisk:
         blocks = (checked[at : at + AT_ONCE] for at in range(0, len(checked), AT_ONCE))
         return _top.merge([_top.joined(self._block(self._index, block, take, wanted, selected) for block in blocks)], k)
 
-    def fewest(self, asked: Vectors, right: Nearest) -> tuple[int, float]:
-        """The fewest lists with which the questions (q, d) reach the TARGET, and the recall that they reach then."""
-        answers = int((right.ids >= 0).sum())
-        if not answers:
+    def fewest(self, asked: Vectors, right: Nearest, kinds: Sequence[int] = ()) -> tuple[int, float]:
+        """The fewest lists with which the questions (q, d) of each kind reach the TARGET, and the least recall then.
+
+        kinds: how many of them are of each kind, one kind after the other; () for one kind.
+        """
+        if not (right.ids >= 0).any():
             return self.lists, 1.0
+        ends = np.cumsum(kinds or [len(asked)])[:-1]
         for probes in (*(step for step in STEPS if step < self.lists), self.lists):
             found, _ = self.search(asked, right.ids.shape[1], probes)
-            hits = sum(int(np.isin(row[row >= 0], here).sum()) for row, here in zip(right.ids, found, strict=True))
-            if hits / answers >= TARGET or probes == self.lists:
+            hits = [int(np.isin(row[row >= 0], here).sum()) for row, here in zip(right.ids, found, strict=True)]
+            answers = (right.ids >= 0).sum(axis=1)
+            both = zip(np.split(np.array(hits, int), ends), np.split(answers, ends), strict=True)
+            recall = min(float(of.sum() / all_.sum()) for of, all_ in both if all_.sum())
+            if recall >= TARGET:
                 break
-        return probes, hits / answers
+        return probes, recall
 
     def rows(self) -> Iterator[tuple[Ids, NDArray[np.float16]]]:
         """Ids (n,) and codes (n, d) of each list that is not empty."""
