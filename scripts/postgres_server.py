@@ -28,6 +28,7 @@ USER = "semsearch"
 PORT = 5432  # also part of the name of the socket
 FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")  # for tests that pull no plug
 MAX_CONNECTIONS = 40
+STILL_THERE = "pre-existing shared memory block"  # of a server that was killed, whose processes end by themselves
 
 
 def binaries() -> Path | None:
@@ -92,13 +93,23 @@ class PostgresServer:
         options += ["-p", str(self.port)]
         for setting in (f"max_connections={MAX_CONNECTIONS}", *self.settings):
             options += ["-c", setting]
-        with self.log.open("ab") as log:
-            self.process = self._started([str(_required() / "postgres"), *options], log)
         end = time.monotonic() + PATIENCE
+        while not self._came(options, end):
+            time.sleep(0.2)
+
+    def _came(self, options: list[str], end: float) -> bool:
+        """Whether it answers; False where processes of one that was killed have not ended yet."""
+        with self.log.open("ab") as log:
+            before = log.tell()
+            self.process = self._started([str(_required() / "postgres"), *options], log)
         while not self.answers():
             if self.process.poll() is not None or time.monotonic() > end:
-                raise RuntimeError(f"PostgreSQL did not start: {self.log.read_text()[-2000:]}")
+                said = self.log.read_bytes()[before:].decode(errors="replace")
+                if STILL_THERE in said and time.monotonic() < end:
+                    return False
+                raise RuntimeError(f"PostgreSQL did not start: {said[-2000:]}")
             time.sleep(0.05)
+        return True
 
     def _started(self, command: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
         if self._inside:  # as root, until it is there

@@ -106,7 +106,7 @@ def in_the_middle(
 ) -> tuple[float, subprocess.Popen[str], set[str]]:
     """After how many seconds of a run that goes on, the run, and what it has acknowledged, which is not everything.
 
-    seconds: of a run as a whole. One that was faster is made again from the beginning.
+    seconds: of a run as a whole. One that was faster is made again from the beginning, and broken earlier.
     """
     documents = sum(1 for _ in folder.iterdir())
     while True:
@@ -118,6 +118,7 @@ def in_the_middle(
             return after, process, acknowledged
         process.communicate()
         Index.remove(home / name)
+        seconds = after
 
 
 def ended(code: int, said: str) -> dict[str, Any]:
