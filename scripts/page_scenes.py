@@ -159,7 +159,12 @@ SCENES = {
     "documents": Scene("documents?n=sample", "Documents"),
     "adding": Scene("documents?n=sample", "Documents", _unfold("Add files")),
     "copies": Scene("groups?n=sample", "Groups"),
-    "clusters": Scene("groups?n=sample&kind=clusters&k=6&time=true", "Over time"),
+    "clusters": Scene("groups?n=sample&kind=clusters&k=6", "Over time"),
+    "periods": Scene(
+        "groups?n=sample&kind=clusters&k=9&time=true&by=year&field=year",
+        "Over time",
+        lambda browser: _into_view(browser, "Over time"),
+    ),
     "labels": Scene("groups?n=sample&kind=labels", "Or texts"),
     "map": Scene("map?n=sample&layout=PCA", "the two axes"),
     "umap": Scene("map?n=sample&layout=UMAP", "UMAP"),

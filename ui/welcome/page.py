@@ -45,7 +45,7 @@ def page() -> None:
         widgets.button("Try the sample", "menu_book", _of_sample, place=row, hint=hint)
     home = folders.shortened(pool.home())
     row = widgets.row()
-    messages.caption(f"The index is kept in {home}. Other encoders and options:", row)
+    row.caption(messages.plain(f"The index is kept in {home}. Other encoders and options:"), width="content")
     navigation.link("indexes", {}, place=row)
 
 
