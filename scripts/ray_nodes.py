@@ -20,13 +20,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PORT = 6399  # outside the ports of Ray's own workers
-AGENTS = 20_100  # ports of the agents of the nodes; a node that finds them itself does not wait for them for long
+AGENTS = 20_100  # ports of the agents of the nodes: a node waits 15 s for those that it is not given
 AGENT_PORTS = (
     "dashboard-agent-grpc-port",
     "dashboard-agent-listen-port",
     "runtime-env-agent-port",
     "metrics-export-port",
 )
+NO_PORT = "-1"
 WAIT_S = 300.0
 SAMPLES_S = 0.5
 STARTED = "Ray runtime started"  # what `ray start` prints
@@ -127,6 +128,7 @@ class Cluster:
             while STARTED not in (said := place.read_text(errors="replace")):
                 if started.poll() is not None or time.monotonic() > end:
                     break
+                _answer_for_agent(started.pid)
                 time.sleep(0.2)
             else:
                 return started.pid
@@ -232,6 +234,23 @@ def isolated() -> bool:
     """Whether this process has a network of its own, without any address but the loopback."""
     devices = [line.split(":")[0].strip() for line in Path("/proc/net/dev").read_text().splitlines()[2:]]
     return devices == ["lo"]
+
+
+def _answer_for_agent(node: int) -> None:
+    """Say for the agent of a starting node that it has no server for HTTP, as it will say itself.
+
+    A node ends where its agent takes more than 15 s for that, on a busy machine; no setting changes this, and the node
+    is not given that port (Ray 2.60, ray#65983).
+    """
+    for process in descendants(node):
+        command = _command(process).split("\0")
+        if any(word.endswith("dashboard/agent.py") for word in command):
+            options = dict(word.split("=", 1) for word in command if word.startswith("--") and "=" in word)
+            file = Path(options["--session-dir"], f"dashboard_agent_listen_port_{options['--node-id']}")
+            if not file.exists():
+                new = file.with_suffix(".new")
+                new.write_text(NO_PORT)
+                new.replace(file)
 
 
 def _actors(node: int, kind: str) -> list[int]:
