@@ -60,8 +60,10 @@ class Engine:
             raise UsageError(
                 f"workers from {self.least} to {self.most} make no sense.", "Write --workers 4, or 2:8: least and most."
             )
-        if self.cpus <= 0 or self.gpus < 0 or self.stall_seconds <= 0:
-            raise UsageError("processors of a worker, and seconds without progress, have to be above 0.")
+        known = {"cpus-per-worker": self.cpus, "gpus-per-worker": self.gpus or 1, "stall-after": self.stall_seconds}
+        for option, number in known.items():
+            if not 0 < number < float("inf"):
+                raise UsageError(f"--{option}: {number:g} is no number above 0.", "Leave it out for the usual one.")
 
     @property
     def threads(self) -> int:

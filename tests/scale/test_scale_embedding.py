@@ -416,6 +416,16 @@ def test_a_cluster_that_grows_may_have_more_workers_than_fit_at_first() -> None:
     assert most_workers(Engine(least=1, most=64), [{"CPU": 2.0}], reading_cpus=0) == 64
 
 
+@pytest.mark.parametrize("number", [-1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [("cpus", "--cpus-per-worker"), ("gpus", "--gpus-per-worker"), ("stall_seconds", "--stall-after")],
+)
+def test_a_number_that_no_worker_can_have_is_refused_by_its_option(name: str, option: str, number: float) -> None:
+    with pytest.raises(UsageError, match=f"{option}: .* no number above 0. Leave it out"):
+        Engine(**{name: number})
+
+
 @pytest.mark.parametrize(
     ("engine", "has"),
     [

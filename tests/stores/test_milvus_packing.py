@@ -43,7 +43,7 @@ def test_a_missing_or_damaged_part_is_told() -> None:
     value, parts = pack(noise(300_000), "owner")
     key = min(parts)
     for damaged in ({k: v for k, v in parts.items() if k != key}, parts | {key: "?" * LONGEST}):
-        with pytest.raises(Corrupt):
+        with pytest.raises(Corrupt, match="Verify the index"):
             unpack(value, damaged)
     for odd in ("", "Z not base64", "X"):
         with pytest.raises(Corrupt):

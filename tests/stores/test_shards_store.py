@@ -375,3 +375,16 @@ def test_the_options_of_an_encoder_are_heeded_where_shards_are_made_searchable(f
     assert cli(*build_it, "--workers", "2").code == 2  # without --engine ray
     assert cli(*build_it, "--strict").code == 5  # a document is in two shards
     assert cli.ok(*build_it, "-m", "hashing", "--device", "cpu", "--json").json["documents"]["added"] == 400
+
+
+@pytest.mark.parametrize("name", ["lists.data", "centroids.npy", "documents.db"])
+def test_damage_that_keeps_shards_from_being_opened_is_told_with_the_command_that_mends_it(
+    folder: Path, cli: CommandLine, name: str
+) -> None:
+    (file,) = (folder / "search-index").glob(f"*/{name}")
+    file.write_bytes(b"x" * 3)
+    found = cli("info", "--store", f"shards:{folder}")
+    assert found.code == 1 and f"Build it: semsearch index --store shards:{folder}" in found.err
+    assert len(found.err.splitlines()) == 1
+    cli.ok("index", "--store", f"shards:{folder}")
+    assert cli.ok("verify", "--store", f"shards:{folder}", "--json").json["ok"]

@@ -43,4 +43,8 @@ def unpack(value: str, parts: Mapping[str, str]) -> str:
         packed = value[1:] if value[0] == "Z" else "".join(parts[key] for key in parts_of([value]))
         return zlib.decompress(base64.b64decode(packed, validate=True)).decode()
     except (*_DAMAGE, IndexError) as error:
-        raise Corrupt(f"a row is not what was written ({type(error).__name__}: {error}).") from error
+        raise Corrupt(
+            f"a row is not what was written ({type(error).__name__}: {error}).",
+            "Verify the index, which names the document; then index that again.",
+            "semsearch verify names the document; then index that again.",
+        ) from error

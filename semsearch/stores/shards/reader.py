@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn, Self
 
 import numpy as np
 
-from semsearch.errors import NotFound, UsageError
+from semsearch.errors import Corrupt, NotFound, UsageError
 from semsearch.stores import keyword_search
 from semsearch.stores.filters import Filter, fields
 from semsearch.stores.local.filtering.allowed import AllowedIds
@@ -23,7 +23,7 @@ from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical, of_this_s
 from semsearch.stores.records import DocumentStamp, Origin, Source, Space, StoredPassage, meta_hash, text_hash
 from semsearch.stores.shards import manifest as manifests
 from semsearch.stores.shards import verification
-from semsearch.stores.shards.location import DOCUMENTS
+from semsearch.stores.shards.location import DOCUMENTS, build_command
 from semsearch.stores.shards.manifest import SPACE, Manifest
 from semsearch.stores.shards.rows import ShardRows
 from semsearch.types import Document, Facet, JsonObject, Progress
@@ -44,8 +44,11 @@ class ShardsReader:
         self._location = location.absolute()
         self.manifest = manifests.read(self._location) if found is None else found
         folder = self.manifest.folder(self._location)
-        self.lists = ListsOnDisk(folder)
-        self.catalogue = RowFile(folder / DOCUMENTS)
+        try:
+            self.lists = ListsOnDisk(folder)
+            self.catalogue = RowFile(folder / DOCUMENTS)
+        except Corrupt as error:
+            raise Corrupt(error.message, build_command(self._location)) from error
         self.rows = ShardRows(self._location, self.manifest.shards)
         self._kept: tuple[str, AllowedIds] | None = None  # of the filter that was used last
         self._turn = threading.Lock()

@@ -312,7 +312,7 @@ class Server:
                 f"the Milvus server at {place} does not answer ({reason}).",
                 "Check the address and that the server is running; then run the same command again.",
             )
-        return SemsearchError(f"the Milvus server at {place} could not {what}: {reason}.")
+        return SemsearchError(f"the Milvus server at {place} could not {what}: {reason}.", "Its log may say more.")
 
 
 def client_class() -> type[MilvusClient]:

@@ -9,7 +9,8 @@ from semsearch.errors import Corrupt, NotFound
 from semsearch.stores import machine
 from semsearch.stores.postgres import filter_sql
 from semsearch.stores.postgres.escapes import restored, restored_or_none, stored
-from semsearch.stores.postgres.server.connection import BACKUP, Connection, Row
+from semsearch.stores.postgres.server.connection import Connection, Row
+from semsearch.stores.postgres.server.schema import BACKUP
 from semsearch.stores.records import Bookmark, DocumentStamp, Origin, Source, meta_hash, text_hash
 from semsearch.types import Document, JsonObject, Mark
 

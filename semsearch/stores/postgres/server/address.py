@@ -179,4 +179,4 @@ def explain(error: psycopg.Error, name: str, where: str) -> SemsearchError:
             f"index {name}: no PostgreSQL server answers at {where} ({reason}).", "Check that it runs."
         )
     said = (error.diag.message_primary or said).rstrip(".")
-    return SemsearchError(f"index {name}: the server at {where} says: {said}.")
+    return SemsearchError(f"index {name}: the server at {where} says: {said}.", "Its log may say more.")

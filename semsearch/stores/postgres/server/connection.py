@@ -33,6 +33,7 @@ from semsearch.stores.postgres.server.address import (
     is_refused,
 )
 from semsearch.stores.postgres.server.client import errors, pq, psycopg
+from semsearch.stores.postgres.server.schema import BACKUP
 from semsearch.stores.postgres.server.vector_types import register
 
 RECHECK_SECONDS = 1.0  # after which a single read looks again whether the collection is where it was
@@ -41,7 +42,6 @@ AWAY_SECONDS = 60  # after a server was given up: until then a call tries once, 
 FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0
 MOST_IDLE = 8  # connections that are kept
 MOST_TERMS = 500_000  # that are known to be in the vocabulary
-BACKUP = "Restore a backup of the server."
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")

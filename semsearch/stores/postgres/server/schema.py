@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 UPGRADE = "Install a newer version of semsearch."
+BACKUP = "Restore a backup of the server."
 PREFIX = "semsearch_"  # of the names of schemas: no collection can be called public or pg_catalog
 LONGEST_NAME = 63  # bytes of a name in PostgreSQL
 MACHINE = "folders "  # before the name of a machine: the key of what it follows, in `meta`
@@ -142,7 +143,7 @@ def check(raw: Raw, name: str) -> None:
     try:
         row = raw.execute(b"SELECT value FROM meta WHERE key = 'schema'").fetchone()
     except errors.UndefinedTable as error:
-        raise Corrupt(f"index {name}: the tables of its collection are missing on the server.") from error
+        raise Corrupt(f"index {name}: the tables of its collection are missing on the server.", BACKUP) from error
     version = int(row[0]) if row else 0
     if version > VERSION:
         raise SemsearchError(
