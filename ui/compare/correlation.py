@@ -56,7 +56,8 @@ def _scatter(name: str, one: Scored, pairs: Sequence[Pair], shown: Sequence[int]
     points = [{"number": at + 1, **asdict(pairs[at]), "cosine": round(one.cosines[at], 4)} for at in shown]
     both = zip(MEASURES, (one.spearman, one.pearson), strict=True)
     parts = [f"{measure.capitalize()} {value:.2f} %" for measure, value in both if value is not None]
-    return charts.scatter(points, encoder_picker.short_name(name), "; ".join([*parts, "click a point to see its pair"]))
+    lines = ["; ".join(parts), "click a point to see its pair"]  # one line would be cut beside the other chart
+    return charts.scatter(points, encoder_picker.short_name(name), lines)
 
 
 def _by_gold(name: str, one: Scored, pairs: Sequence[Pair], known: Sequence[int], shown: Sequence[int]) -> charts.Chart:
@@ -64,8 +65,8 @@ def _by_gold(name: str, one: Scored, pairs: Sequence[Pair], known: Sequence[int]
     predictions = scale_cosines(cosines)
     where = dict(zip(known, predictions, strict=True))
     dots = [{"gold": pairs[at].gold, "stretched": round(where[at], 4)} for at in shown]
-    subtitle = f"predictions by gold score: cosines of {min(cosines):.2f} … {max(cosines):.2f} scaled to 0 … 1"
-    return charts.by_gold(dots, boxes(gold, predictions), encoder_picker.short_name(name), subtitle)
+    lines = ["predictions by gold score", f"cosines {min(cosines):.2f} … {max(cosines):.2f} scaled to 0 … 1"]
+    return charts.by_gold(dots, boxes(gold, predictions), encoder_picker.short_name(name), lines)
 
 
 def _clicked(key: str, name: str) -> None:

@@ -51,7 +51,7 @@ def _lines(curves: Mapping[str, Curve], title: str, name: str, steps: int, alone
     chart = alt.Chart(alt.Data(values=rows)).mark_line(point=max(map(len, curves.values())) <= FEW)
     line: Chart = chart.encode(
         x=alt.X("step:Q", title="step", scale=alt.Scale(domain=[0, steps], nice=False), axis=alt.Axis(tickMinStep=1)),
-        y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False, padding=8)),
+        y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False, padding=8), axis=alt.Axis(format=".3~g")),
         color=alt.Color("run:N", scale=scale, legend=legend, sort=None),
         tooltip=["run:N", alt.Tooltip("step:Q", format=","), alt.Tooltip("value:Q", title=name, format=".4f")],
     ).properties(title=alt.Title(title, anchor="start", fontSize=14), height=HEIGHT + LEGEND * several)

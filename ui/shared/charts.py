@@ -81,7 +81,7 @@ def _grid(
     )
     squares = base.mark_rect().encode(color=colour)
     if not figures:
-        return _titled(squares, FRAME + LEGEND + 20 * many, title, "point at a cell for its sentences and its number")
+        return _titled(squares, FRAME + LEGEND + 20 * many, title, ["point at a cell for its sentences and its number"])
     ink = alt.when(alt.datum.dark).then(alt.value("white")).otherwise(alt.value("black"))
     values = base.mark_text(fontSize=13 if many <= 8 else 9).encode(text="text:N", color=ink)
     return _titled(squares + values, FRAME + LEGEND + 40 * many, title)
@@ -113,7 +113,7 @@ def strip(rows: Sequence[JsonObject], encoders: Sequence[str]) -> Chart:
     return chart
 
 
-def scatter(rows: Sequence[JsonObject], title: str, subtitle: str) -> Chart:
+def scatter(rows: Sequence[JsonObject], title: str, subtitle: Sequence[str]) -> Chart:
     """The cosine of every pair above its gold score. Rows have number, first, second, gold and cosine.
 
     The point that is clicked is CHOSEN, by its number.
@@ -132,7 +132,7 @@ def scatter(rows: Sequence[JsonObject], title: str, subtitle: str) -> Chart:
     return _titled(drawn, 320, title, subtitle)
 
 
-def by_gold(points: Sequence[JsonObject], boxes: Sequence[JsonObject], title: str, subtitle: str) -> Chart:
+def by_gold(points: Sequence[JsonObject], boxes: Sequence[JsonObject], title: str, subtitle: Sequence[str]) -> Chart:
     """Figure 3 of CoT-BERT: predictions scaled to 0 … 1 over gold scores, and a box for each group of scores."""
     x = alt.X("gold:Q", title="gold score", axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, padding=18))
     y = alt.Y("stretched:Q", title="cosine, scaled", axis=ROOMY, scale=alt.Scale(domain=[0, 1]))
@@ -207,7 +207,9 @@ def over_time(periods: Sequence[str], counts: Mapping[str, Sequence[int]]) -> Ch
     return chart
 
 
-def _titled(chart: Chart, height: int, title: str, subtitle: str = "") -> Chart:
-    heading = alt.Title(title, subtitle=subtitle, subtitleColor=GREY, anchor="start", fontSize=14)
+def _titled(chart: Chart, height: int, title: str, subtitle: Sequence[str] = ()) -> Chart:
+    heading = alt.Title(
+        title, subtitle=[line for line in subtitle if line], subtitleColor=GREY, anchor="start", fontSize=14
+    )
     titled: Chart = chart.properties(title=heading, height=height)
     return titled

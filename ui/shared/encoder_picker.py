@@ -34,7 +34,7 @@ ON_A_PAGE = {  # wordings of errors for the command line, and those for a page
 
 def several(key: str, most: int) -> list[str]:
     """A field for encoders, under `key` in the URL: local ones to choose from, any other by its name."""
-    left, right = st.columns((4, 1), vertical_alignment="bottom")
+    left, right = st.columns((3, 1), vertical_alignment="bottom")
     hint = "Or a folder, a name from the page Models, or MODEL#TEMPLATE, such as ~/bert#cot-bert; then Enter."
     options: Any = {"default": ["default", "cot-small"], "accept_new_options": True, "placeholder": WRITE, "bind": URL}
     names = left.multiselect("Encoders", local_names(), key=key, help=hint, **options)
