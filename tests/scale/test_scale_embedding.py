@@ -466,3 +466,22 @@ def test_shards_that_are_not_searchable_yet_are_written_again(cli: CommandLine, 
 def test_a_part_of_bytes_that_are_no_messages_is_refused() -> None:
     with pytest.raises(ValueError):
         list(Part("s", 0, True, b"\0" * 15 + b"\2" + b"{}"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--name", "x"], ["--store", "local"], ["--dry-run"], ["--no-prune"], ["--force"], ["--backend-type", "flat"]],
+)
+def test_an_option_of_indexes_is_refused_where_shards_are_written(
+    cli: CommandLine, tmp_path: Path, words: list[str]
+) -> None:
+    given = ("--engine", "ray", "--to-shards", tmp_path / "shards", "-m", "hashing", "--prune")
+    ran = cli("index", tmp_path, *given, *words)
+    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
+    assert f"--to-shards makes no index: {words[0]} does not fit. Leave it out." in ran.err
+    assert not (tmp_path / "shards").exists()
+
+
+def test_a_device_is_refused_where_workers_embed(cli: CommandLine, tmp_path: Path) -> None:
+    ran = cli("index", tmp_path, "--engine", "ray", "--device", "cpu", "-m", "hashing")
+    assert ran.code == 2 and "--gpus-per-worker" in ran.err and len(ran.err.splitlines()) == 1

@@ -175,6 +175,8 @@ def index(
     engine = ray.chosen()
     if engine and (found.read or watching or from_stdin or trust):
         raise UsageError("--engine ray is for files and folders that are followed.", "Leave out the other options.")
+    if engine and device:
+        raise UsageError("--device is of this process, and workers embed.", "Their GPUs: --gpus-per-worker N.")
     if urls and (ray.to_shards is None or len(urls) < len(paths or [])):
         raise UsageError(
             f"{urls[0]} is in an object store, which only --engine ray --to-shards reads, and no file beside it.",
@@ -194,9 +196,7 @@ def index(
         yes=yes,
     )
     if engine and ray.to_shards:
-        if name is not None or dry_run or store or not prune:
-            options_of_indexes = "-n, --store, --dry-run and --no-prune"
-            raise UsageError(f"--to-shards makes no index: {options_of_indexes} do not fit.", "Leave them out.")
+        on_ray.refuse_of_indexes(given(ctx))
         how = replace(how, splitter=semsearch.Splitter(**split))
         named_model = _reference(model, None, _set(template=template, dtype=dtype, layer=layer))
         report = on_ray.write_shards(ray, engine, named_model or settings.load().model, urls or files, how, options)

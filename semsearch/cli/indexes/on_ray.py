@@ -28,6 +28,7 @@ OF_SHARDS = {  # the parameters of `index` that have a meaning for `--store shar
     *("store", "model", "template", "dtype", "layer", "device", "strict", "as_json"),
     *(field.name for field in fields(EngineOptions)),
 }
+OF_INDEXES = ("name", "store", "dry_run", "prune", "force", "backend_type")  # have none for --to-shards
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,20 @@ def refuse_others(store: str, given: Mapping[str, str]) -> None:
     given: what the command line has (`options.given`).
     """
     others = [words for name, words in given.items() if name not in OF_SHARDS]
-    if others:
-        fits, it = ("does not fit", "it") if len(others) == 1 else ("do not fit", "them")
-        raise UsageError(
-            f"--store {store} takes no documents and makes no index: {', '.join(others)} {fits}.",
-            f"Leave {it} out. Shards are written by: semsearch index PATH --engine ray --to-shards DIR.",
-        )
+    written = "Shards are written by: semsearch index PATH --engine ray --to-shards DIR."
+    _refuse(f"--store {store} takes no documents and makes no index", others, written)
+
+
+def refuse_of_indexes(given: Mapping[str, str]) -> None:
+    """Raises UsageError for what has no meaning where shards are written."""
+    others = [words for name, words in given.items() if name in OF_INDEXES and words != "--prune"]
+    _refuse("--to-shards makes no index", others, "To embed everything again, name a new folder.")
+
+
+def _refuse(why: str, words: Sequence[str], instead: str) -> None:
+    if words:
+        fits, it = ("does not fit", "it") if len(words) == 1 else ("do not fit", "them")
+        raise UsageError(f"{why}: {', '.join(words)} {fits}.", f"Leave {it} out. {instead}")
 
 
 def make_searchable(
