@@ -179,6 +179,7 @@ class Index:
             raise UnknownName("backend", backend, cls.backends())
         folder = settings.index_folder(name, home)
         driver, address = drivers.parse(store)
+        drivers.check_backend(driver, backend)
         if cls.exists(folder) or (exist_ok and driver.link(folder, address)):
             if exist_ok:
                 return cls.open(folder, encoder=encoder)._checked(encoder, dimensions)
@@ -1215,7 +1216,8 @@ class Index:
             self._writer().compact(progress)
 
     def rebuild(self, backend: str = "auto") -> None:
-        """Rebuild the vector cache with this backend, and use it from now on."""
+        """Rebuild the vector cache with this backend, and use it from now on. Raises UsageError for one in Milvus."""
+        drivers.check_backend(drivers.find(self.path), backend)
         with self._turn:
             self._writer().rebuild(backend)
 
@@ -1292,6 +1294,7 @@ class Index:
         found = audit.race_of_backends(self._reader, self._space, sample, k, recall, progress)
         kept = bool(keep and found["fastest"])
         if kept:
+            drivers.check_backend(drivers.find(self.path), found["fastest"])
             with self._turn:
                 self._writer(needs_encoder=False).keep(found["fastest"])
         return {**found, "kept": kept}

@@ -31,6 +31,8 @@ class StoreDriver(Protocol):
 
     TRANSACTIONAL: bool
 
+    CHOSEN_BACKEND: bool  # whether searches use the vector index that the "backend" of a recipe names
+
     READ_ONLY: bool  # what calls other than those that read change nothing, and raise UsageError; `remove` may remove
 
     def create(
@@ -157,6 +159,16 @@ def folder(store: str) -> Path:
             "Write them: semsearch index FILES --engine ray --to-shards DIR.",
         )
     return Path(address)
+
+
+def check_backend(driver: StoreDriver, backend: str) -> None:
+    """Raises UsageError for a vector index that is chosen where that has no meaning."""
+    if backend != "auto" and not driver.CHOSEN_BACKEND and not driver.READ_ONLY:
+        raise UsageError(
+            f"the backend {backend!r} is of other stores: here the address names the vector index.",
+            "Name it as in milvus:http://host:19530?index=HNSW, when the index is made.",
+            "Leave --backend-type out; name it as in --store 'milvus:http://host:19530?index=HNSW', for a new index.",
+        )
 
 
 def exists(location: Path) -> bool:

@@ -613,6 +613,7 @@ class MemoryDriver:
 
     TRANSACTIONAL = True
     READ_ONLY = False
+    CHOSEN_BACKEND = True
 
     def __init__(self) -> None:
         self._places: dict[Path, Place] = {}

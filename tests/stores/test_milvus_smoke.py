@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.commandline import CommandLine
 
 from semsearch import Document, Index
-from semsearch.errors import EncoderMismatch
+from semsearch.errors import EncoderMismatch, UsageError
 
 pytest.importorskip("pymilvus")
 pytest.importorskip("milvus_lite")
@@ -40,3 +41,22 @@ def test_an_index_in_milvus_answers_in_every_mode_and_is_linked_by_its_name(tmp_
     Index.unlink("notes", there)
     assert Index.names(there) == [] and Index.remove("notes", here) == []
     assert not Index.link("notes", store, there)
+
+
+def test_a_vector_index_that_the_address_does_not_name_is_refused(tmp_path: Path, cli: CommandLine) -> None:
+    store = f"milvus:{tmp_path}/milvus.db"
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("Diesel engines ignite by compression.")
+    refused = cli(
+        "index", tmp_path / "docs", "-n", "notes", "--store", store, "-m", "hashing", "--backend-type", "flat"
+    )
+    assert refused.code == 2 and "?index=HNSW" in refused.err and len(refused.err.splitlines()) == 1
+    cli.ok("index", tmp_path / "docs", "-n", "notes", "--store", store, "-m", "hashing")
+    (tmp_path / "docs" / "b.md").write_text("Bread needs salt.")
+    again = cli("index", "-n", "notes", "--backend-type", "flat")
+    assert again.code == 2 and "--backend-type" in again.err
+    with Index.open(tmp_path / "home" / "notes") as index:
+        assert len(index) == 1
+        with pytest.raises(UsageError, match="here the address names the vector index"):
+            index.rebuild("flat")
+        index.rebuild("auto")

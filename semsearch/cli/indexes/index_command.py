@@ -209,6 +209,7 @@ def index(
         _link(folder, store, needed=not (files or from_stdin), options=options, as_json=as_json)
         if not (files or from_stdin):
             return
+    drivers.check_backend(drivers.find(folder), backend_type or "auto")
     model_name = _reference(model, folder, _set(template=template, dtype=dtype, layer=layer))
     job = IndexJob(
         options,

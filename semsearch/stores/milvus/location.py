@@ -9,6 +9,7 @@ from semsearch.stores import links
 STORE = "milvus"
 TRANSACTIONAL = False  # Milvus has no transactions: see `commit`
 READ_ONLY = False
+CHOSEN_BACKEND = False  # the address names it
 
 
 def exists(location: Path) -> bool:

@@ -9,6 +9,7 @@ from semsearch.stores import links
 STORE = "postgres"
 TRANSACTIONAL = True
 READ_ONLY = False
+CHOSEN_BACKEND = True
 
 
 def exists(location: Path) -> bool:

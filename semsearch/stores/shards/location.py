@@ -15,6 +15,7 @@ from semsearch.errors import NotFound
 
 TRANSACTIONAL = False
 READ_ONLY = True
+CHOSEN_BACKEND = False
 SEARCH, MANIFEST, BUILDING, DOCUMENTS = "search-index", "manifest.json", "building", "documents.db"
 
 
