@@ -1115,7 +1115,7 @@ def used(driver: StoreDriver, monkeypatch: pytest.MonkeyPatch, home: Path, folde
         said.append(len(index.sample_vectors(3).ids))
         said.append({key: index.info()[key] for key in ("name", "documents", "passages", "vectors", "recipe")})
         index.compact()
-        index.rebuild("exact")
+        index.rebuild("exact" if driver.CHOSEN_BACKEND else "auto")
         note("tea", mode="semantic", k=2)
         report = index.reembed(HashingEncoder(64), keep_old=True)
         said.append((report.passages, report.encoded, report.kept, index.verify()))
