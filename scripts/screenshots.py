@@ -66,7 +66,7 @@ def _crowd(home: Path) -> None:
         for topic, words in CROWD.items()
         for at in range(700)
     ]
-    with Index.create("crowd", home=home, encoder="hashing") as index:
+    with Index.create("words", home=home, encoder="hashing") as index:
         index.add(documents)
 
 
@@ -75,7 +75,7 @@ def main() -> int:
     parser.add_argument("-o", "--out", type=Path, required=True)
     parser.add_argument("--page", choices=tuple(SCENES), action="append", default=[], help="one alone; repeatable")
     parser.add_argument("--size", choices=tuple(SIZES), action="append", default=[], help="one alone; repeatable")
-    parser.add_argument("--home", type=Path, help="a home of indexes that has `sample` and `crowd`")
+    parser.add_argument("--home", type=Path, help="a home of indexes that has `sample` and `words`")
     parser.add_argument("--readme", action="store_true", help="the pictures of the README")
     parser.add_argument("--film", action="store_true", help="the first run, as an animated picture")
     wanted = parser.parse_args()

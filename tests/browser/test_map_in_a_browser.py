@@ -179,6 +179,7 @@ def test_topics_stand_on_the_map_and_finer_ones_come_with_a_click_or_a_key(brows
             assert apart or one["y"] + one["height"] <= other["y"] or other["y"] + other["height"] <= one["y"]
     page.press("Topics")
     until(lambda: not page.topics())
+    assert len(page.all(".times .slider")) == 1  # the map was drawn again when its topics were found
     assert "points=" not in browser.current_url and "group=" not in browser.current_url
 
 

@@ -17,7 +17,6 @@ class PointMap {
     this.pen = this.over.getContext("2d");
     this.tool = "move";
     this.watcher = new ResizeObserver(() => this.resize());
-    this.watcher.observe(this.field);
     this.listen();
   }
 
@@ -376,12 +375,13 @@ function within(corners, x, y) {
 }
 
 export default function ({ data, parentElement, setStateValue }) {
-  if (!MAPS.has(parentElement)) MAPS.set(parentElement, new PointMap(parentElement));
-  const map = MAPS.get(parentElement);
+  const here = MAPS.get(parentElement); // also behind an end: Streamlit may begin again on the same elements
+  const map = here?.field === parentElement.querySelector(".field") ? here : new PointMap(parentElement);
+  MAPS.set(parentElement, map);
+  map.watcher.observe(map.field);
   map.show(data, setStateValue);
   return () => {
     map.watcher.disconnect();
     map.times.stop();
-    MAPS.delete(parentElement);
   };
 }
