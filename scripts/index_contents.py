@@ -11,7 +11,7 @@ from semsearch.stores import drivers
 
 NEAR = 0.9999  # cosine: vectors of 16 bits, texts encoded in other batches
 
-Vectors = dict[str, np.ndarray]  # the unit vector of every passage, by document and place
+Vectors = dict[str, np.ndarray]  # the vector of every passage, by document and place
 
 
 def contents(location: Path) -> Vectors:
@@ -20,8 +20,7 @@ def contents(location: Path) -> Vectors:
         space = reader.spaces()[0].id
         rows = {int(at): row for ids, some in reader.vectors(space) for at, row in zip(ids, some, strict=True)}
         places = [(uri, reader.passage_ids(uri).tolist()) for uri, _ in reader.titles()]
-    units = {at: row.astype(np.float64) / np.linalg.norm(row.astype(np.float64)) for at, row in rows.items()}
-    return {key(uri, position): units[at] for uri, ids in places for position, at in enumerate(ids)}
+    return {key(uri, nth): rows[at].astype(np.float64) for uri, ids in places for nth, at in enumerate(ids)}
 
 
 def held(location: Path) -> dict[tuple[str, int], tuple[str, np.ndarray]]:

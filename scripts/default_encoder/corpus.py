@@ -41,7 +41,8 @@ def shards(folder: Path, encode: Encode, kind: str = "mixed", seed: int = 0) -> 
     """The files of the shards in `folder`, made if they are missing; `encode` tells which sentences are alike."""
     if not (folder / "complete").is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        found = collected(groups(kind, encode, random.Random(seed)), random.Random(seed))
+        allowed = Allowed()
+        found = collected(groups(kind, encode, allowed, random.Random(seed)), allowed, random.Random(seed))
         for at in range(len(found) // SHARD):
             rows = found[at * SHARD : (at + 1) * SHARD]
             lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -56,18 +57,21 @@ def read(shard: Path) -> list[str]:
         return [json.loads(line) for line in lines]
 
 
-def groups(kind: str, encode: Encode, chance: random.Random) -> list[Sequence[str]]:
+def groups(kind: str, encode: Encode, allowed: Allowed, chance: random.Random) -> list[Sequence[str]]:
     """All texts of a kind, in groups that stay together."""
-    allowed = Allowed()
     wiki = [each for each in texts.wiki(1_000_000) if allowed(each)]
-    count, found = (SENTENCES, passages(chance)) if kind == "mixed" else (SENTENCES_BESIDE, in_search(chance))
-    alone = [[each] for each in (*balanced(wiki, encode, count), *short(allowed))]
-    return [*alone, *([each] for group in found for each in group)] if kind == "mixed" else [*alone, *found]
+    count = SENTENCES if kind == "mixed" else SENTENCES_BESIDE
+    alone, together = [*balanced(wiki, encode, count), *short(allowed)], list[list[str]]()
+    if kind == "mixed":
+        alone += passages(chance)
+    else:
+        together += in_search(chance)
+    return [*([each] for each in alone), *together]
 
 
-def collected(found: list[Sequence[str]], chance: random.Random) -> list[str]:
+def collected(found: list[Sequence[str]], allowed: Allowed, chance: random.Random) -> list[str]:
     """The texts of the groups, which are shuffled, each text once."""
-    allowed, reserved = Allowed(), forbidden()
+    reserved = forbidden()
     chance.shuffle(found)
     wanted = dict.fromkeys(each.strip() for group in found for each in group if len(each.split()) >= LEAST_WORDS)
     return [each for each in wanted if each not in reserved and allowed(each)]
@@ -108,16 +112,17 @@ def short(allowed: Allowed) -> Iterator[str]:
     yield from (question for question, _ in texts.answers() if not texts.is_held_out(question))
 
 
-def passages(chance: random.Random) -> Iterator[list[str]]:
+def passages(chance: random.Random) -> Iterator[str]:
     """Of each document its title, first sentence, two cuts, and a query of its words."""
     for title, text in documents(chance):
         words = text.split()
-        found = [title, " ".join(words[: chance.choice(LENGTHS)]), first_sentence(text)]
+        yield title
+        yield " ".join(words[: chance.choice(LENGTHS)])
+        yield first_sentence(text)
         if len(words) > LENGTHS[0]:
             start = chance.randrange(len(words) - LENGTHS[0])
-            found.append(" ".join(words[start : start + chance.choice(LENGTHS)]))
-            found.append(query(words[start : start + LENGTHS[0]], chance))
-        yield found
+            yield " ".join(words[start : start + chance.choice(LENGTHS)])
+            yield query(words[start : start + LENGTHS[0]], chance)
 
 
 def in_search(chance: random.Random) -> Iterator[list[str]]:

@@ -213,14 +213,17 @@ def test_the_texts_of_a_document_are_in_one_shard_for_search_and_stand_alone_oth
     for name in ("balanced", "short"):
         monkeypatch.setattr(corpus, name, lambda *_: [])
     monkeypatch.setattr(corpus.texts, "wiki", lambda count: [])
-    monkeypatch.setattr(corpus, "Allowed", lambda: lambda text: True)
-    together = corpus.groups("search", None, random.Random(0))
+
+    def allowed(text: str) -> bool:
+        return True
+
+    together = corpus.groups("search", None, allowed, random.Random(0))
     assert all(group[0].startswith("Title number") and len(group) == 4 for group in together)
     under = [group[1].startswith(group[0] + "\n") for group in together]
     assert 25 < sum(under) < 50  # three of four
-    assert {len(group) for group in corpus.groups("mixed", None, random.Random(0))} == {1}
+    assert {len(group) for group in corpus.groups("mixed", None, allowed, random.Random(0))} == {1}
     monkeypatch.setattr(corpus, "forbidden", lambda: {"Title number 3"})
-    kept = corpus.collected(together, random.Random(0))
+    kept = corpus.collected(together, allowed, random.Random(0))
     assert "Title number 3" not in kept and len(kept) == len(set(kept))
     titles = [text for text in kept if text in {group[0] for group in together}]
     assert titles != sorted(titles, key=lambda text: int(text.rpartition(" ")[2]))  # shuffled

@@ -118,7 +118,7 @@ def _pieces(hit: Hit, snippet: Snippet) -> list[tuple[str, str]]:
     """The best sentence with what follows it; an ellipsis where the text goes on, or begins within a sentence."""
     text = hit.text
     first, last = highlight.shown(text, snippet.begin)
-    read = markup.running(text).letters if markup.is_markdown(hit.document) else text
+    read = markup.letters(text, hit.document)
     found = highlight.pieces(read, (first, last), (snippet.start, snippet.end), snippet.words)
     before = [(highlight.AROUND, "… ")] if (first or hit.start > 0) and text[first : first + 1].islower() else []
     return [*before, *found, *([(highlight.AROUND, " …")] if last < len(text) else [])]

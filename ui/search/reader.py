@@ -138,7 +138,7 @@ def _neighbours(index: Index, name: str, number: int) -> list[JsonObject]:
 
 
 def _neighbour(key: str, hit: Hit) -> JsonObject:
-    read = "".join(markup.running(hit.text).letters) if markup.is_markdown(hit.document) else hit.text
+    read = "".join(markup.letters(hit.text, hit.document))
     return {
         "key": key,
         "title": visible(messages.one_line(hit.heading or PurePosixPath(hit.document).name, card.LONGEST_TITLE)),

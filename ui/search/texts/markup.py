@@ -6,7 +6,7 @@ Nothing is interpreted: signs are left out, and all else is shown as text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from semsearch.documents.loaders.markdown import SUFFIXES
@@ -14,9 +14,8 @@ from semsearch.documents.loaders.markdown import SUFFIXES
 from ...shared.highlight import Span
 
 BETWEEN = "·"  # two cells of a row that stands in running text
-LONGEST = (
-    300  # characters between two signs: one that is farther from its other is a letter, so that no text costs long
-)
+# characters between two signs: one that is farther from its other is a letter, so that no text costs long
+LONGEST = 300
 _LINE = re.compile(
     r"""[ ]{0,3}(?:(?P<heading>\#{1,6})[ \t]+ | (?P<fence>`{3,}|~{3,})[^\n]*
     | (?P<quote>>)[ \t]? | (?P<item>[-*+]|\d{1,9}[.)])[ \t]+ | (?P<row>\|))""",
@@ -44,6 +43,11 @@ class Reading(NamedTuple):
 def is_markdown(document: str) -> bool:
     """Whether a document of this name is read as Markdown."""
     return document.lower().endswith(SUFFIXES)
+
+
+def letters(text: str, document: str) -> Sequence[str]:
+    """A passage of `document` as running text, letter by letter, "" in place of a sign."""
+    return running(text).letters if is_markdown(document) else text
 
 
 def raw(text: str) -> Reading:
