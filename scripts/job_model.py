@@ -19,6 +19,7 @@ import heapq
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import ceil, exp, log, sqrt
 
 EVENTS = 400_000  # units of a job at most
@@ -113,7 +114,7 @@ class Job:
             self._at(self._failure(how.node_mtbf_hours), "fail", node)
         self._at(self._failure(how.driver_mtbf_hours), "driver", 0)
         now = 0.0
-        while self.left > 1e-9:
+        while self.waiting or self.running:
             now, _, kind, which = heapq.heappop(self.events)
             getattr(self, f"_{kind}")(now, which)
         hours = (now + self.stored) / 3600
@@ -149,21 +150,19 @@ class Job:
         if self.up[node]:
             self.failures += 1
             self.up[node] = False
-            for actor in self._actors(node):
-                self._interrupt(now, actor)
+            self._put_back([self._interrupt(now, actor) for actor in self._actors(node)])
             self._start_at(now + self.how.node_away_seconds + self.how.start_seconds, node)
 
     def _driver(self, now: float, _: int) -> None:
         """The driver and all actors begin again; the parts of shards that are not complete are lost."""
         self.driver_failures += 1
+        interrupted = [self._interrupt(now, actor) for actor in range(len(self.generation))]
         for node in range(self.nodes):
             self.up[node] = False
-            for actor in self._actors(node):
-                self._interrupt(now, actor)
             self._start_at(now + self.how.driver_away_seconds + self.how.start_seconds, node)
         in_flight = IN_FLIGHT * len(self.generation)
         lost = min(float(READERS * PARTS_PER_SHARD + in_flight), self.total - self.left)
-        self._put_back(lost)
+        self._put_back([*interrupted, lost])
         self.left += lost
         self.again += lost
         self._at(now + self.how.driver_away_seconds + self._failure(self.how.driver_mtbf_hours), "driver", 0)
@@ -181,8 +180,11 @@ class Job:
         self._take(now, actor)
 
     def _free(self, now: float, actor: int) -> None:
-        if self.up[actor // self.how.workers_per_node] and actor not in self.running:
+        if self._is_idle(actor):
             self._take(now, actor)
+
+    def _is_idle(self, actor: int) -> bool:
+        return self.up[actor // self.how.workers_per_node] and actor not in self.running
 
     def _take(self, now: float, actor: int) -> None:
         if not self.waiting:
@@ -193,26 +195,28 @@ class Job:
         self.generation[actor] += 1
         self._at(now + seconds, "done", actor * 2**32 + self.generation[actor] % 2**32)
 
-    def _interrupt(self, now: float, actor: int) -> None:
-        """What an actor was at goes back, without what is stored of it."""
+    def _interrupt(self, now: float, actor: int) -> float:
+        """The parts that an actor was at, without those that are stored."""
         if actor not in self.running:
-            return
+            return 0.0
         began, seconds, parts = self.running.pop(actor)
         self.generation[actor] += 1
         ready = parts * (now - began) / seconds
         kept = max(0.0, ready - IN_FLIGHT)
         self.again += ready - kept
         self.left -= kept
-        self._put_back(parts - kept)
+        return parts - kept
 
-    def _put_back(self, parts: float) -> None:
-        if parts <= 0:
-            return
-        self.waiting.append(parts)
-        for actor in range(len(self.generation)):  # somebody may have nothing to do
-            if actor not in self.running and self.up[actor // self.how.workers_per_node]:
-                self._at(0.0 if not self.events else self.events[0][0], "free", actor)
-                return
+    def _put_back(self, given: Sequence[float]) -> None:
+        """Parts wait again, in units; actors that have nothing to do take them."""
+        units = []
+        for parts in given:
+            whole, rest = divmod(parts, self.parts_per_unit)
+            units += [float(self.parts_per_unit)] * int(whole) + [rest] * (rest > 0)
+        self.waiting += units
+        idle = (actor for actor in range(len(self.generation)) if self._is_idle(actor))
+        for actor in islice(idle, len(units)):
+            self._at(0.0 if not self.events else self.events[0][0], "free", actor)
 
     def _noise(self, parts: float) -> float:
         """The factor of a unit's time: lognormal with mean 1, narrower for more parts."""

@@ -54,6 +54,22 @@ def test_a_job_ends_however_often_nodes_and_drivers_fail(simulating: ModuleType,
     assert job.left == pytest.approx(0, abs=1e-6) and not job.running and sum(job.waiting) == pytest.approx(0, abs=1e-6)
 
 
+def test_rounding_does_not_keep_a_large_job_from_ending(simulating: ModuleType) -> None:
+    measured = replace(quiet(simulating), part_seconds=4.0, spread=0.75, passages_per_part=169.44)  # type: ignore[type-var]
+    rough = replace(measured, node_mtbf_hours=500.0, driver_mtbf_hours=20.0)
+    job = simulating.Job(10**10, 1000, rough, 0)
+    found = job.run()
+    assert found.driver_failures < 5 and found.hours < 1.5 * found.ideal_hours
+    assert not job.waiting and not job.running
+
+
+def test_what_a_driver_lost_is_shared_among_the_actors(simulating: ModuleType) -> None:
+    many = replace(quiet(simulating), driver_mtbf_hours=0.05)  # type: ignore[type-var]
+    found = simulating.Job(10**8, 100, many, 0).run()
+    away = found.driver_failures * (many.driver_away_seconds + many.start_seconds) / 3600
+    assert found.driver_failures and found.hours < 1.5 * (found.ideal_hours + away)
+
+
 def test_more_workers_than_the_driver_can_serve_are_of_no_use(simulating: ModuleType) -> None:
     slow = replace(quiet(simulating), driver_passages_per_second=5000.0)
     found = simulating.Job(10**7, 50, slow, 0).run()
