@@ -252,7 +252,10 @@ def _queries(text: str | None, batch: str | None, plain: Query) -> Sequence[tupl
 
 def _word(argument: str) -> str:
     if not any(map(str.isalnum, argument)):
-        raise UsageError(f"--must needs a word, not {argument!r}.")
+        raise UsageError(
+            f"--must needs a word, not {argument!r}.",
+            "Name a word or a phrase, or leave it out: signs are not indexed.",
+        )
     return argument
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from semsearch.errors import UsageError
 from semsearch.utils.languages.writing_systems import CJK
 
 MOST_READ = 400  # distinct words of a query that are counted, up to 1 ms each; of a longer query the first ones
@@ -44,6 +45,13 @@ def words_of(text: str) -> list[str]:
     """Words as FTS5 would cut them, but "don't" and 3.11 stay whole; CJK runs are apart from what is around them."""
     pieces = (run for piece in _GAP.split(text.translate(_LETTERS)) for run in RUN.split(piece))
     return [word for piece in pieces if (word := piece.strip("'.,"))]
+
+
+def required_words(entry: str) -> list[str]:
+    """The words of an entry of `must`. Raises UsageError where it has none."""
+    if not (words := words_of(entry)):
+        raise UsageError(f"must needs a word, not {entry!r}.", "Name a word or a phrase; signs are not indexed.")
+    return words
 
 
 def has_cjk(text: str) -> bool:

@@ -208,8 +208,9 @@ def test_short_runs_respect_what_is_allowed(store: LocalWriter) -> None:
 )
 def test_containing_wants_every_word(store: LocalWriter, words: list[str], expected: set[str] | None) -> None:
     if expected is None:
-        with pytest.raises(UsageError, match="needs a word"):
+        with pytest.raises(UsageError, match="needs a word") as caught:
             matching.containing(store.connection.raw, words)
+        assert "a word or a phrase" in caught.value.fix
         return
     assert set(names(store, matching.containing(store.connection.raw, words))) == expected
 

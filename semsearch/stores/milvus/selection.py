@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from semsearch.errors import UsageError
 from semsearch.stores.filters import And, Exists, Field, Filter, check_keys, is_of_passages
 from semsearch.stores.local.filtering.in_memory import DocumentRow, PassageRow, Rows
 from semsearch.stores.milvus import rows
@@ -19,7 +18,7 @@ from semsearch.stores.milvus.index_tables import IndexTables
 from semsearch.stores.milvus.keywords import columns as words
 from semsearch.stores.milvus.server.calls import Row
 from semsearch.stores.milvus.server.tables import among
-from semsearch.stores.query_words import exact_entry, words_of
+from semsearch.stores.query_words import exact_entry, required_words
 from semsearch.stores.records import to_json
 
 SAMPLE = 200  # documents whose keys an error names
@@ -144,8 +143,7 @@ def containing(tables: IndexTables, must: Sequence[str], within: Sequence[str] |
     Raises UsageError for an entry without a letter.
     """
     for entry in must:
-        if not words_of(entry):
-            raise UsageError(f"must needs a word, not {entry!r}.")
+        required_words(entry)
     all_words = " and ".join(words.of_entry(exact_entry(entry)) for entry in must)
     conditions = [all_words] if within is None else [f"({one}) and {all_words}" for one in within]
     found: list[int] = []

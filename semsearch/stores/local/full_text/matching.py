@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.errors import UsageError
 from semsearch.stores import bm25
 from semsearch.stores.keyword_search import most_informative
 from semsearch.stores.local.full_text.occurrences import short_run
 from semsearch.stores.local.schema import POSTINGS
-from semsearch.stores.query_words import exact_entry, has_cjk, quoted, words_of
+from semsearch.stores.query_words import exact_entry, has_cjk, quoted, required_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -102,9 +101,7 @@ def containing(connection: sqlite3.Connection, words: Sequence[str]) -> Ids:
 
 
 def _containing(connection: sqlite3.Connection, entry: str) -> Ids:
-    words, exact = words_of(entry), exact_entry(entry)
-    if not words:
-        raise UsageError(f"must needs a word, not {entry!r}.")
+    words, exact = required_words(entry), exact_entry(entry)
     found: list[tuple[int]] = []
     if not has_cjk(exact):
         sql = "SELECT rowid FROM passages_fts WHERE passages_fts MATCH ?"

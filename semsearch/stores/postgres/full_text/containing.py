@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from semsearch.errors import UsageError
 from semsearch.stores.postgres.full_text import words
-from semsearch.stores.query_words import exact_entry, has_cjk, words_of
+from semsearch.stores.query_words import exact_entry, has_cjk, required_words
 from semsearch.stores.terms import GRAMS, WORDS
 
 
@@ -13,13 +12,11 @@ def contains(entry: str) -> tuple[str, list[str]]:
 
     Raises UsageError for an entry without a letter or digit.
     """
-    exact = exact_entry(entry)
-    if not words_of(entry):
-        raise UsageError(f"must needs a word, not {entry!r}.")
+    plain, exact = required_words(entry), exact_entry(entry)
     tests, queries = list[str](), list[str]()
     if not has_cjk(exact):
         tests.append("vector @@ %s::tsquery")
-        queries.append(words.phrase(WORDS, " ".join(words_of(entry)), in_text=True))
+        queries.append(words.phrase(WORDS, " ".join(plain), in_text=True))
     if len(exact) > 2 or has_cjk(exact):
         tests.append("grams @@ %s::tsquery")
         queries.append(words.phrase(GRAMS, exact))
