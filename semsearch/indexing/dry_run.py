@@ -39,6 +39,9 @@ class DryRunWriter:
     def put_source(self, source: Source) -> int:
         return source.id
 
+    def put_sources(self, sources: Sequence[Source]) -> list[int]:
+        return [source.id for source in sources]
+
     def move_source(self, source_id: int, source: Source) -> None: ...
     def drop_sources(self, ids: Iterable[int]) -> int:
         return self.reader.document_count(list(ids))

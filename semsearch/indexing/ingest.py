@@ -212,11 +212,12 @@ class Ingest:
     def _commit(self, batch: _Batch, *, last: bool) -> None:
         entries = self._with_vectors(batch)
         with self._writer.transaction():
-            ids = {key: self._writer.put_source(self._recorded(source)) for key, source in batch.files.items()}
+            numbers = self._writer.put_sources([self._recorded(source) for source in batch.files.values()])
+            ids = dict(zip(batch.files, numbers, strict=True))
             before = set(self._incomplete)
             entries = self._replaced(entries, ids)
-            for key in (self._incomplete - before) & batch.files.keys():
-                self._writer.put_source(self._recorded(batch.files[key]))
+            cut_short = (self._incomplete - before) & batch.files.keys()
+            self._writer.put_sources([self._recorded(batch.files[key]) for key in cut_short])
             for document in batch.refresh:
                 self._writer.refresh(document.id, document.metadata, document.title)
             if not last:

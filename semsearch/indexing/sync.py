@@ -123,9 +123,7 @@ class _Run:
         total, done = sum(file.found.size for file in self._todo), 0
         self._files = len(self._todo)
         self._todo.reverse()
-        while self._todo:
-            file = self._todo.pop()
-            known = self._reader.sources_at(file.place.base, [file.path]).get(file.path)
+        for file, known in self._listed():
             self._report(done, total, file.uri)
             try:
                 self._read_file(file, known, done, total)
@@ -137,6 +135,15 @@ class _Run:
             done += file.found.size
         self.ingest.flush()
         self._report(total, total)
+
+    def _listed(self) -> Iterator[tuple[File, Source | None]]:
+        """The files on the list, which are taken off it, with what is stored of each; no other file changes that."""
+        while self._todo:
+            some = self._todo[: -MOST_COMPARED - 1 : -1]
+            known = self._known(some)
+            for file in some:
+                self._todo.pop()
+                yield file, known.get((file.place.base, file.path))
 
     def _stored(self, known: Source | None) -> int:
         """The number of documents of a file."""

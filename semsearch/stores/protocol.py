@@ -302,6 +302,9 @@ class StoreWriter(Protocol):
     def put_source(self, source: Source) -> int:
         """Record a file, or its new state; its id, which stays the same for the same (root, path)."""
 
+    def put_sources(self, sources: Sequence[Source]) -> list[int]:
+        """Record several files, at different places, as `put_source` does; their ids. A server is asked once."""
+
     def move_source(self, source_id: int, source: Source) -> None:
         """Record that a file has moved. Raises NotFound, UsageError if another source has the new place."""
 

@@ -307,6 +307,10 @@ def test_a_source_has_one_id_and_its_documents(made: tuple[StoreWriter, Space]) 
         ("/notes", "a.md"): replace(source("a.md", mtime_ns=6), id=key),
         ("/notes", "b.md"): replace(source("b.md"), id=other),
     }
+    third, *others = writer.put_sources([source("c.md"), source("b.md"), source("a.md", mtime_ns=6)])
+    assert others == [other, key] and third not in others and writer.put_sources([]) == []
+    assert reader.sources_at("/notes", ["c.md"]) == {"c.md": replace(source("c.md"), id=third)}
+    assert writer.drop_sources([third]) == 0
     assert reader.sources_at("/notes", ["b.md", "none"]) == {"b.md": replace(source("b.md"), id=other)}
     assert reader.sources_at("/other", ["b.md"]) == {}
     assert list(reader.documents_of(key)) == [reader.stamps(["z"])["z"], reader.stamps(["y"])["y"]]

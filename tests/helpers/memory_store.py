@@ -523,6 +523,10 @@ class MemoryWriter:
             state.sources[key] = replace(source, id=key)
             return key
 
+    def put_sources(self, sources: Sequence[Source]) -> list[int]:
+        with self._change():
+            return [self.put_source(source) for source in sources]
+
     def move_source(self, source_id: int, source: Source) -> None:
         with self._change() as state:
             taken = self._reader.sources_at(source.root, [source.path]).get(source.path)

@@ -120,12 +120,12 @@ class IndexTables:
         """Set the record of one kind and name."""
         self.put_meta(rows.meta_row(kind, name, value, number=number))
 
-    def put_meta(self, made: tuple[Row, dict[str, str]]) -> None:
-        """Set a row with its parts; parts of the one before that it does not have are removed."""
-        row, parts = made
-        before = self.meta.get([row["key"]]).values()
-        self.replace_parts([one["data"] for one in before], parts)
-        self.meta.put(row)
+    def put_meta(self, *made: tuple[Row, dict[str, str]]) -> None:
+        """Set rows with their parts; parts of those before that they do not have are removed."""
+        before = self.meta.get([row["key"] for row, _ in made])
+        for row, parts in made:
+            self.replace_parts([before[row["key"]]["data"]] if row["key"] in before else [], parts)
+            self.meta.put(row)
 
     def remove_meta(self, found: Sequence[Row]) -> None:
         """Remove rows with their parts."""

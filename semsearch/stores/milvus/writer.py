@@ -10,6 +10,7 @@ which `verify` tells and the next write of it mends.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -104,25 +105,48 @@ class MilvusWriter(SpaceWriter):
     # ---- sources
 
     def put_source(self, source: Source) -> int:
-        with self.transaction():
-            known = self.reader.sources_at(source.root, [source.path]).get(source.path)
-            if known is None:
-                number = self._free_number(source)
-                self._tables.put_meta(rows.source_row(replace(source, id=number)))
-                return number
-            self._update_source(known, replace(source, id=known.id))
-            return known.id
+        return self.put_sources([source])[0]
 
-    def _free_number(self, source: Source) -> int:
-        """A number that follows from the place of a file; the next one where a file that has moved has it."""
-        for salt in range(100):
-            number = rows.source_number(source, salt)
-            if not self.reader.files([number]):
-                return number
-        raise SemsearchError(f"{self.reader.location}: no number is free for {source.path!r}.")
+    def put_sources(self, sources: Sequence[Source]) -> list[int]:
+        with self.transaction():
+            known = self._known_sources(sources)
+            numbers = self._free_numbers([source for source in sources if source.key not in known])
+            numbers |= {key: one.id for key, one in known.items()}
+            numbered = [replace(source, id=numbers[source.key]) for source in sources]
+            self._tables.put_meta(*map(rows.source_row, numbered))
+            for source in numbered:
+                if source.key in known:
+                    self._update_place(known[source.key], source)
+            return [source.id for source in numbered]
+
+    def _known_sources(self, sources: Iterable[Source]) -> dict[tuple[str, str], Source]:
+        paths: defaultdict[str, list[str]] = defaultdict(list)
+        for source in sources:
+            paths[source.root].append(source.path)
+        found = (self.reader.sources_at(root, below).values() for root, below in paths.items())
+        return {source.key: source for each in found for source in each}
+
+    def _free_numbers(self, sources: Sequence[Source]) -> dict[tuple[str, str], int]:
+        """Numbers that follow from the places of files; the next one where a file that has moved has it."""
+        found = dict[tuple[str, str], int]()
+        left, taken = list(sources), set[int]()
+        for salt in range(documents.MOST_SALTS):
+            wanted = {source.key: rows.source_number(source, salt) for source in left}
+            taken |= set(self.reader.files(wanted.values()))
+            for key, number in wanted.items():
+                if number not in taken:
+                    taken.add(number)
+                    found[key] = number
+            left = [source for source in left if source.key not in found]
+            if not left:
+                return found
+        raise SemsearchError(f"{self.reader.location}: no number is free for {left[0].path!r}.")
 
     def _update_source(self, known: Source, source: Source) -> None:
         self._tables.put_meta(rows.source_row(source))
+        self._update_place(known, source)
+
+    def _update_place(self, known: Source, source: Source) -> None:
         place = rows.place_of(source)
         if rows.place_of(known) != place:  # its documents have a copy of it
             documents.put_place(self._tables, source.id, place)

@@ -66,6 +66,10 @@ class DocumentWriter(RowWriter):
             self._put_bookmark(known := self._next_id("sources") - 1, source.bookmark)
             return known
 
+    def put_sources(self, sources: Sequence[Source]) -> list[int]:
+        with self._db.transaction():
+            return [self.put_source(source) for source in sources]
+
     def move_source(self, source_id: int, source: Source) -> None:
         with self._db.transaction():
             taken = self._db.rows("SELECT id FROM sources WHERE root = ? AND path = ?", (source.root, source.path))

@@ -92,8 +92,11 @@ class DocumentWriter(RowWriter):
                 raise NotFound(f"index {self._db.name} has no document {uri!r}.")
 
     def put_source(self, source: Source) -> int:
+        return self.put_sources([source])[0]
+
+    def put_sources(self, sources: Sequence[Source]) -> list[int]:
         with self._db.transaction():
-            return int(self._db.returned(_PUT_SOURCE, _source_row(source))[0][0])
+            return [int(self._db.returned(_PUT_SOURCE, _source_row(source))[0][0]) for source in sources]
 
     def move_source(self, source_id: int, source: Source) -> None:
         with self._db.transaction():
