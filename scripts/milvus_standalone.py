@@ -27,7 +27,7 @@ LOOPBACK = "127.0.0.1"
 CABLES = "faults"  # how cables to other networks of this kind begin: see server_faults
 PORT = 19530
 HEALTH = 9091
-PATIENCE = 240.0  # seconds until a server answers: 14 at first, 57 after a kill
+PATIENCE = 600.0  # seconds until a server answers: 14 at first, 57 after a kill, minutes beside other work
 
 _STARTED = """
 import socket, sys
@@ -82,9 +82,15 @@ class Server:
         end = time.monotonic() + PATIENCE
         while not (self.is_healthy() and self.listens()):
             if self._parent.poll() is not None or time.monotonic() > end:
+                ended = self._parent.poll() is not None or not self.runs()
                 self.kill()
-                raise RuntimeError(f"Milvus did not start in {self.folder}; see its logs there.")
+                raise RuntimeError(f"Milvus {'ended' if ended else 'did not answer'} in {self.folder}: {self._last()}")
             time.sleep(0.5)
+
+    def _last(self) -> str:
+        """The last lines that it wrote, which say more than the exit of a process."""
+        files = sorted((self.folder / "logs").glob("milvus-std*.log"))
+        return "\n".join(line for file in files for line in file.read_text(errors="replace").splitlines()[-5:])
 
     def listens(self) -> bool:
         """Whether it takes connections: it says that it is healthy before."""
