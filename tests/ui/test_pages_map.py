@@ -246,6 +246,12 @@ def test_a_chosen_point_is_listed_with_a_way_to_search_for_it(notes: Path, chart
     assert "n=" in like(again(page)).proto.query_string
 
 
+def test_a_passage_of_markdown_is_listed_without_its_signs(home: Path, charts: list[Drawn]) -> None:
+    made([Document("notes/bread.md", "## Proofing\n\nLet the **dough** rise."), *DOCUMENTS])
+    page = shown(points=str(passage_of("notes/bread.md")), by="folder")
+    assert "Proofing" in html(page) and "Let the dough rise." in html(page) and "##" not in html(page)
+
+
 def test_an_area_lists_what_lies_in_it_and_the_words_of_it(notes: Path, charts: list[Drawn]) -> None:
     shown(by="folder")
     places = charts[-1].places

@@ -54,7 +54,7 @@ def test_a_snippet_of_markdown_has_no_signs_and_a_text_keeps_its_own(home: Path)
 
 
 def test_the_document_has_its_table_as_rows_of_cells_with_the_match_in_them() -> None:
-    from semsearch_ui.search.texts import structure
+    from semsearch_ui.shared.texts import structure
 
     match = structure.Match("n/1", BREAD.index("rye"), BREAD.index("18"), structure.OPEN)
     blocks = structure.blocks(BREAD, (0, len(BREAD)), [match], frozenset(), "bread.md")
@@ -75,7 +75,7 @@ def test_the_document_has_its_table_as_rows_of_cells_with_the_match_in_them() ->
 
 @pytest.mark.parametrize("sign", ["`", "*", "**a", "[a", "|", "_a ", "``a`"])
 def test_a_text_of_signs_alone_is_read_in_no_time(sign: str) -> None:
-    from semsearch_ui.search.texts import markup
+    from semsearch_ui.shared.texts import markup
 
     text, began = sign * (24_000 // len(sign)), time.process_time()
     read = markup.running(text)

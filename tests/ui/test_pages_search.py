@@ -535,7 +535,7 @@ def test_what_the_browser_says_is_looked_at_before_it_is_believed(notes: Path) -
 
 
 def test_a_document_has_structure_and_its_matches_in_place() -> None:
-    from semsearch_ui.search.texts import structure
+    from semsearch_ui.shared.texts import structure
 
     text = "# Engines\n\nA <b>diesel</b>\nengine.\n\n- one\n- two\n\n```sh\n# no heading\n```\n> said\n"
     matches = [structure.Match("n/1", text.index("A <"), text.index("- two"), structure.OPEN)]

@@ -13,6 +13,7 @@ from semsearch.utils.quantities import count
 
 from ..shared import background, highlight, index_picker, messages, navigation, tables, widgets
 from ..shared.messages import one_line, plain
+from ..shared.texts import markup
 from ..shared.widgets import URL
 from . import actions, duplicates, points
 from .duplicates import PAIRS
@@ -55,13 +56,17 @@ def _words(on: Points, rows: tuple[int, ...]) -> str:
 
 
 def _passage(name: str, on: Points, row: int) -> None:
-    text = on.sample.texts[row]
+    cut = " …" if len(on.sample.texts[row]) >= points.LETTERS else ""
     with st.container(border=True):
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
         top.caption(plain(f"{on.sample.documents[row]} · #{on.sample.ids[row]}"), width="content")
         _search_link(top, name, on, [row], "Search for more like this", "")
-        cut = " …" if len(text) >= points.LETTERS else ""
-        st.html(highlight.passage(text + cut))
+        st.html(highlight.passage(_read(on, row) + cut))
+
+
+def _read(on: Points, row: int) -> str:
+    """The text of a point without the signs of its markup."""
+    return "".join(markup.letters(on.sample.texts[row], on.sample.documents[row]))
 
 
 def _search_link(place: DeltaGenerator, name: str, on: Points, rows: Sequence[int], label: str, hint: str) -> None:
@@ -80,7 +85,7 @@ def near(name: str, on: Points) -> None:
     )
     if not st.toggle(label, key="near", bind=URL, help=hint):
         return
-    documents, texts = on.sample.documents, on.sample.texts
+    documents = on.sample.documents
     work = lambda: duplicates.near(on.sample.vectors, documents)  # noqa: E731
     answer = background.result(("near", on.key), work, "Comparing points …", queue="near")
     if answer is None:
@@ -93,7 +98,7 @@ def near(name: str, on: Points) -> None:
     st.caption(f"{counted}, the closest first. Tick one to read both.")
     key = f"pairs {on.key}"
     rows = [
-        {"cosine": round(c, 4), "first": documents[a], "second": documents[b], "text": one_line(texts[a], SHOWN)}
+        {"cosine": round(c, 4), "first": documents[a], "second": documents[b], "text": one_line(_read(on, a), SHOWN)}
         for a, b, c in pairs
     ]
     tables.select(rows, {}, key, lambda _: None)

@@ -16,8 +16,8 @@ from semsearch.utils.untrusted import visible
 
 from ..shared import highlight
 from ..shared.messages import one_line
+from ..shared.texts import markup
 from .results import Found
-from .texts import markup
 
 if TYPE_CHECKING:
     from semsearch.search.snippets import Snippet

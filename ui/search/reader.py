@@ -16,10 +16,10 @@ from semsearch.types import JsonObject
 from semsearch.utils.untrusted import visible
 
 from ..shared import messages, pool
+from ..shared.texts import markup, structure
+from ..shared.texts.structure import Match
 from . import card, hit_list, results
 from .results import State
-from .texts import markup, structure
-from .texts.structure import Match
 
 OPEN = "open"  # the parameter of the URL
 PAGE, DRAWN = "page shown", "page drawn"  # of the session

@@ -14,7 +14,7 @@ from itertools import groupby
 from semsearch.types import JsonObject
 from semsearch.utils.untrusted import visible
 
-from ...shared.highlight import LITERAL, Span
+from ..highlight import LITERAL, Span
 from . import markup
 
 PLAIN, MATCH, OPEN = "around", "match", "open"  # styles of pieces
