@@ -103,7 +103,7 @@ class Server:
     def is_healthy(self) -> bool:
         """Whether it says that all its parts answer."""
         try:
-            with urllib.request.urlopen(f"http://{self.host}:{HEALTH}/healthz", timeout=2) as answer:
+            with urllib.request.urlopen(f"http://{self.host}:{HEALTH}/healthz", timeout=30) as answer:
                 return bool(answer.read() == b"OK")
         except OSError:
             return False
