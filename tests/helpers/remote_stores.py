@@ -18,16 +18,16 @@ class Addressed:
     """A driver whose new stores are all at one address."""
 
     def __init__(self, driver: Any, address: str) -> None:
-        self._driver, self._address = driver, address
+        self._driver, self.address = driver, address
 
     def create(self, location: Path, fill: Callable[..., None] | None = None, /, *, address: str = "") -> Any:
-        return self._driver.create(location, fill, address=address or self._address)
+        return self._driver.create(location, fill, address=address or self.address)
 
     def restore(self, file: Path, location: Path, prepare: Any, progress: Any, /, *, address: str = "") -> None:
-        self._driver.restore(file, location, prepare, progress, address=address or self._address)
+        self._driver.restore(file, location, prepare, progress, address=address or self.address)
 
     def link(self, location: Path, address: str, /) -> bool:
-        return bool(self._driver.link(location, address or self._address))
+        return bool(self._driver.link(location, address or self.address))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._driver, name)

@@ -78,6 +78,7 @@ def copied(reader: StoreReader, writer: StoreWriter, progress: Callable[[Progres
             _copy_documents(reader, writer, uris, sources, [(space.id, new[space.id]) for space in spaces])
     if spaces:
         writer.use_space(new[spaces[0].id])
+        writer.update_vector_index(new[spaces[0].id], str(reader.recipe().get("backend", "auto")))
     for report in reversed(list(reader.runs())):
         writer.add_run(report)
 

@@ -87,10 +87,11 @@ def nearest(
                     best.add(ranked)
     columns = [best.arrays() for best in found]
     shape = len(asked), k
+    way = "exact" if streamed or index == "FLAT" or tables.server.address.is_file else index.lower()
     return Dense(
         np.array([one for one, _ in columns], dtype=np.int64).reshape(shape),
         np.array([cosines for _, cosines in columns], dtype=np.float32).reshape(shape),
-        {"store": "milvus", "index": "exact" if streamed else index, "conditions": len(conditions or ())},
+        {"store": "milvus", "pass": way, "index": index, "conditions": len(conditions or ())},
     )
 
 

@@ -21,6 +21,7 @@ from semsearch.stores import machine
 from semsearch.stores.entries import checked
 from semsearch.stores.milvus import documents, rows
 from semsearch.stores.milvus.index_tables import IndexTables, keys_of
+from semsearch.stores.milvus.server import building
 from semsearch.stores.milvus.writing.spaces import SpaceWriter
 from semsearch.stores.records import MOST_RUNS, Entry, Source, check_document
 from semsearch.types import Document, Progress
@@ -193,7 +194,9 @@ class MilvusWriter(SpaceWriter):
             self._tables.put_value("run", number, dict(report), number=number)
 
     def update_vector_index(self, space: int, backend: str, *, when: Rebuild = "due") -> None:
-        """Milvus builds and renews its indexes by itself, of the kind that the address names."""
+        """Have the server build its index of what is new; else it does so by itself, of the kind the address names."""
+        if when in ("due", "always"):
+            building.build(self._tables.server, self._tables.space(space), self._tables.space_record(space)["index"])
 
     def compact(self, progress: Callable[[Progress], None]) -> None:
         """Milvus frees the room in its own time."""

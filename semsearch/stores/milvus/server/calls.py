@@ -31,6 +31,7 @@ SECONDS = 30.0  # of one attempt
 FIRST_SECONDS = 10.0  # until a server answers for the first time
 MOST_ROWS = 16_384  # of one answer
 METRIC = "IP"  # of unit vectors, the cosine; Milvus's COSINE divides by the lengths, which are 1 but for rounding
+LEAST_EF = 256  # candidates of a search by HNSW; 99.3 % of the ten nearest of 29,333, with 64 it is 96.7 %
 AT_ONCE = 8 * 2**20  # characters of rows in one upsert: a server takes 64 MB
 _LATER = re.compile(  # of errors of a server that starts, stops, moves or is busy
     r"unavailable|not ready|not available|no available|recovering|connection|connect|timed? ?out|timeout|deadline|"
@@ -175,6 +176,17 @@ class Server:
     def compact(self, collection: str) -> None:
         """Ask the server to write its segments again without deleted rows; it does so in its own time."""
         self._call(f"compact {collection}", lambda c, s: c.compact(collection, timeout=s))
+
+    def flush(self, collection: str) -> None:
+        """Seal the segments that grow."""
+        self._call(f"flush {collection}", lambda c, s: c.flush(collection, timeout=s))
+
+    def progress(self, collection: str) -> tuple[int, int]:
+        """Rows of sealed segments that searches see, and rows of such that wait for their index."""
+        seen = self._call(f"ask for {collection}", lambda c, s: c.list_loaded_segments(collection, timeout=s))
+        sealed = sum(int(one.num_rows) for one in seen if str(one.state).endswith("Sealed"))
+        index = self._call(f"ask for {collection}", lambda c, s: c.describe_index(collection, "vector", timeout=s))
+        return sealed, int((index or {}).get("pending_index_rows", 0))
 
     # ---- rows
 
@@ -338,7 +350,7 @@ def index_options(name: str) -> tuple[str, dict[str, int]]:
 def effort(name: str, k: int) -> dict[str, int]:
     """How much of an index a search looks at."""
     if name in ("HNSW", "AUTOINDEX"):
-        return {"ef": min(32_768, max(64, 2 * k))}
+        return {"ef": min(32_768, max(LEAST_EF, 4 * k))}
     return {"IVF_FLAT": {"nprobe": 64}, "IVF_SQ8": {"nprobe": 64}, "DISKANN": {"search_list": max(64, 2 * k)}}.get(
         name, {}
     )

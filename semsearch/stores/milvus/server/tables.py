@@ -37,6 +37,7 @@ class Table:
         self.collection = collection
         self.columns = columns
         self.changes: Changes = {}
+        self.written = 0  # rows, since somebody has set it to 0
         self._server = server
         self._key = columns[0].name
         self._names = [column.name for column in columns if column.name != "nothing"]
@@ -104,6 +105,7 @@ class Table:
             rows = [{**row, "nothing": schema.NO_VECTOR} for row in rows]
         if rows:
             self._server.upsert(self.collection, rows)
+            self.written += len(rows)
 
     def delete(self) -> None:
         """Delete the rows that were removed on the server."""
