@@ -94,9 +94,12 @@ class Server:
 
     def listens(self) -> bool:
         """Whether it takes connections: it says that it is healthy before."""
+        return self.runs() and self._accepts(self.port)
+
+    def _accepts(self, port: int) -> bool:
         try:
-            with socket.create_connection((self.host, self.port), timeout=1):
-                return self.runs()
+            with socket.create_connection((self.host, port), timeout=1):
+                return True
         except OSError:
             return False
 
@@ -122,7 +125,7 @@ class Server:
                     continue
         if self._parent is not None:
             self._parent.wait()
-        while self.runs():
+        while self.runs() or any(self._accepts(port) for port in (HEALTH, self.port)):  # its threads end later than it
             time.sleep(0.05)
         self._parent, self.pid = None, 0
 
