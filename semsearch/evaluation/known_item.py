@@ -95,9 +95,11 @@ def latency(took: Sequence[float]) -> dict[str, float]:
 
     >>> latency([1.0, 3.0, 2.0])
     {'ms': 2.0, 'ms, 95 %': 2.9}
+    >>> latency([0.52] * 3)
+    {'ms': 0.52, 'ms, 95 %': 0.52}
     """
     slow = quantiles(took, n=20, method="inclusive")[-1] if len(took) > 1 else took[0]
-    return {"ms": median(took), "ms, 95 %": slow}
+    return {"ms": round(median(took), 3), "ms, 95 %": round(slow, 3)}
 
 
 def known_item_rank(sentence: str, passages: Sequence[str]) -> int | None:
