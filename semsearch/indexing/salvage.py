@@ -103,5 +103,4 @@ class Salvager:
     def _settle(self) -> None:
         """Nothing is lost: the files need not be read again."""
         with self._writer.transaction():
-            for _, source in self._files.values():
-                self._writer.put_source(source)
+            self._writer.put_sources([source for _, source in self._files.values()])

@@ -28,7 +28,7 @@ from semsearch.indexing.run_report import Outcome
 from semsearch.indexing.seen import NumberSet
 from semsearch.indexing.sources import File, Roots, SyncOptions, below, in_scope, walked
 from semsearch.stores.protocol import StoreWriter
-from semsearch.stores.records import UNFINISHED, UNSURE, Bookmark, DocumentStamp, Source
+from semsearch.stores.records import UNFINISHED, UNSURE, Bookmark, DocumentStamp, Source, at_places
 from semsearch.types import Document, Progress, Skipped
 
 LOG = logging.getLogger(__name__)
@@ -104,11 +104,7 @@ class _Run:
 
     def _known(self, files: Sequence[File]) -> dict[tuple[str, str], Source]:
         """The sources of these files, by key."""
-        paths: defaultdict[str, list[str]] = defaultdict(list)
-        for file in files:
-            paths[file.place.base].append(file.path)
-        found = (self._reader.sources_at(base, below).values() for base, below in paths.items())
-        return {source.key: source for each in found for source in each}
+        return at_places(self._reader.sources_at, ((file.place.base, file.path) for file in files))
 
     def find_gone(self, is_covered: Callable[[Source], bool]) -> None:
         """Find the sources without a file, in places that this run covers."""

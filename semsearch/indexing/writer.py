@@ -162,10 +162,8 @@ class IndexWriter:
         deleted = 0
         with self._writer.transaction():
             owners = {stamp.source for stamp in self._reader.stamps(wanted).values()}
-            for source in [known for known in self._reader.sources() if known.id in owners]:
-                self._writer.put_source(
-                    replace(source, size=UNFINISHED, bookmark=None)
-                )  # the next run looks into the file again
+            files = [known for known in self._reader.sources() if known.id in owners]  # read again by the next run
+            self._writer.put_sources([replace(source, size=UNFINISHED, bookmark=None) for source in files])
             for at in range(0, len(wanted), DELETED_AT_ONCE):
                 progress(Progress(at, len(wanted), "documents"))
                 deleted += self._writer.delete(wanted[at : at + DELETED_AT_ONCE])

@@ -43,7 +43,7 @@ def target(index: Path, space: int) -> Target | None:
 def owned(index: Path, found: Input) -> None:
     """Record the files of a job in the store, as files that are not finished, and give them their numbers there."""
     with drivers.find(index).open_writer(index) as writer, writer.transaction():
-        numbers = [writer.put_source(replace(source, size=UNFINISHED, bookmark=None)) for source in found.sources]
+        numbers = writer.put_sources([replace(source, size=UNFINISHED, bookmark=None) for source in found.sources])
     found.files = [replace(file, source=number) for file, number in zip(found.files, numbers, strict=True)]
 
 

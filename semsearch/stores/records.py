@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -69,6 +70,16 @@ class Source:
     def key(self) -> tuple[str, str]:
         """No two sources have the same one."""
         return self.root, self.path
+
+
+def at_places(
+    sources_at: Callable[[str, Sequence[str]], Mapping[str, Source]], keys: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], Source]:
+    """The known sources with these keys, by key; a reader's `sources_at` is asked once for each root."""
+    paths: defaultdict[str, list[str]] = defaultdict(list)
+    for root, path in keys:
+        paths[root].append(path)
+    return {source.key: source for root, below in paths.items() for source in sources_at(root, below).values()}
 
 
 @dataclass(frozen=True, slots=True)

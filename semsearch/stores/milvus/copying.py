@@ -70,7 +70,8 @@ def copied(reader: StoreReader, writer: StoreWriter, progress: Callable[[Progres
         if space.null_distribution is not None:
             writer.set_null_distribution(new[space.id], space.null_distribution)
     writer.set_recipe(reader.recipe())
-    sources = {source.id: writer.put_source(source) for source in reader.sources()}
+    files = list(reader.sources())
+    sources = dict(zip((file.id for file in files), writer.put_sources(files), strict=True))
     total = reader.counts()["documents"]
     for done, uris in enumerate(_ordered(reader)):
         progress(Progress(done * AT_ONCE, total, "documents"))

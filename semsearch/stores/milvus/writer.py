@@ -10,7 +10,6 @@ which `verify` tells and the next write of it mends.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from semsearch.stores.milvus import documents, rows
 from semsearch.stores.milvus.index_tables import IndexTables, keys_of
 from semsearch.stores.milvus.server import building
 from semsearch.stores.milvus.writing.spaces import SpaceWriter
-from semsearch.stores.records import MOST_RUNS, Entry, Source, check_document
+from semsearch.stores.records import MOST_RUNS, Entry, Source, at_places, check_document
 from semsearch.types import Document, Progress
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ class MilvusWriter(SpaceWriter):
 
     def put_sources(self, sources: Sequence[Source]) -> list[int]:
         with self.transaction():
-            known = self._known_sources(sources)
+            known = at_places(self.reader.sources_at, (source.key for source in sources))
             numbers = self._free_numbers([source for source in sources if source.key not in known])
             numbers |= {key: one.id for key, one in known.items()}
             numbered = [replace(source, id=numbers[source.key]) for source in sources]
@@ -119,13 +118,6 @@ class MilvusWriter(SpaceWriter):
                 if source.key in known:
                     self._update_place(known[source.key], source)
             return [source.id for source in numbered]
-
-    def _known_sources(self, sources: Iterable[Source]) -> dict[tuple[str, str], Source]:
-        paths: defaultdict[str, list[str]] = defaultdict(list)
-        for source in sources:
-            paths[source.root].append(source.path)
-        found = (self.reader.sources_at(root, below).values() for root, below in paths.items())
-        return {source.key: source for each in found for source in each}
 
     def _free_numbers(self, sources: Sequence[Source]) -> dict[tuple[str, str], int]:
         """Numbers that follow from the places of files; the next one where a file that has moved has it."""
@@ -196,7 +188,8 @@ class MilvusWriter(SpaceWriter):
     def update_vector_index(self, space: int, backend: str, *, when: Rebuild = "due") -> None:
         """Have the server build its index of what is new; else it does so by itself, of the kind the address names."""
         if when in ("due", "always"):
-            building.build(self._tables.server, self._tables.space(space), self._tables.space_record(space)["index"])
+            record = self._tables.space_record(space)
+            building.build(self._tables.server, self._tables.vectors(space, record["dim"]), record["index"])
 
     def compact(self, progress: Callable[[Progress], None]) -> None:
         """Milvus frees the room in its own time."""
