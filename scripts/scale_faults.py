@@ -3,13 +3,14 @@
     unshare --net --mount sh -c 'ip link set lo up; python scripts/scale_faults.py milvus [--fault kill] [--trials 10]'
     unshare --net --mount sh -c 'ip link set lo up; python scripts/scale_faults.py postgres [--fault cut]'
 
-A clean run is made first. In each trial `semsearch index` runs as a process of its own; at a random moment the fault
-happens (`server_faults` says which there are), while the process waits; in every second kill of the server the process
-is killed with it. Then the same command runs until it succeeds. Printed for each trial, and summed up: documents that
-the store had acknowledged by the report of a run or by a query before the fault and that are missing afterwards (lost),
-documents and passages that are missing, there twice or left over, vectors that differ from the clean run's (cosine
-below 0.9999), problems that `verify` tells, how many texts the last run encoded, and how many of them were there
-before it. `unclear` are runs that did not end in one line of error with a documented exit code.
+A clean run is made first. In each trial `semsearch index` runs as a process of its own; a moment after a random share
+of the documents is there, the fault happens (`server_faults` says which there are), while the process waits; in every
+second kill of the server the process is killed with it. Then the same command runs until it succeeds. Printed for
+each trial, and summed up: documents that the store had acknowledged by the report of a run or by a query before the
+fault and that are missing afterwards (lost), documents and passages that are missing, there twice or left over,
+vectors that differ from the clean run's (cosine below 0.9999), problems that `verify` tells, how many texts the last
+run encoded, and how many of them were there before it. `unclear` are runs that did not end in one line of error with
+a documented exit code.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ from semsearch import Index
 from semsearch.stores import drivers
 
 TRIES = 6
+SOON = 0.5  # seconds between two looks at what is there
+MOMENT = 3.0  # seconds, at most, between such a look and the fault: a commit takes about as long
 TOLD = ("trial", "after_s", "code", "said")  # of a trial, and not summed up
 CODES = (0, 1, 7, -signal.SIGKILL)  # of a run that ends well, fails, waits too long for another one, or is killed
 WRONG = ("unclear", "lost", "missing", "left_over", "vectors_differ", "problems", "encoded_again")
@@ -61,7 +64,7 @@ def main() -> int:
     options.add_argument("store", choices=sorted(SERVERS))
     options.add_argument("--fault", choices=server_faults.FAULTS, default="kill")
     options.add_argument("--trials", type=int, default=10)
-    options.add_argument("--documents", type=int, default=600)
+    options.add_argument("--documents", type=int, default=1_000)
     options.add_argument("--seconds", type=float, default=30, help="of a cut, or of a full disk")
     options.add_argument("--megabytes", type=int, default=1_000, help="of the disk that is filled")
     options.add_argument("--seed", type=int, default=0)
@@ -90,7 +93,7 @@ def tried(chosen: argparse.Namespace, scratch: Path, place: Place, server: Serve
     print(json.dumps({"clean": len(clean), "seconds": round(seconds, 1)}), flush=True)
     found = []
     for trial in range(chosen.trials):
-        after, process, acknowledged = in_the_middle(home, folder, f"trial{trial}", server, rng, seconds)
+        after, process, acknowledged = in_the_middle(home, folder, f"trial{trial}", server, rng)
         if chosen.fault == "kill" and trial % 2 == 1:
             process.send_signal(signal.SIGKILL)
         place.cause(server, chosen.seconds, trial)
@@ -102,23 +105,28 @@ def tried(chosen: argparse.Namespace, scratch: Path, place: Place, server: Serve
 
 
 def in_the_middle(
-    home: Path, folder: Path, name: str, server: Server, rng: random.Random, seconds: float
+    home: Path, folder: Path, name: str, server: Server, rng: random.Random
 ) -> tuple[float, subprocess.Popen[str], set[str]]:
     """After how many seconds of a run that goes on, the run, and what it has acknowledged, which is not everything.
 
-    seconds: of a run as a whole. One that was faster is made again from the beginning, and broken earlier.
+    A moment after a random share of the documents is there; of none in about every fifth run. One that ends before that
+    is made again from the beginning, and broken earlier.
     """
-    documents = sum(1 for _ in folder.iterdir())
+    documents, most = sum(1 for _ in folder.iterdir()), 0.8
     while True:
-        after = rng.uniform(0.1, 0.9) * seconds
-        process = started(home, folder, name, server)
-        time.sleep(after)
+        share = max(0.0, rng.uniform(-0.2, most))
+        began, process = time.monotonic(), started(home, folder, name, server)
+        while process.poll() is None and len(seen(home / name)) < share * documents:
+            time.sleep(SOON)
+        time.sleep(rng.uniform(0, MOMENT))
         acknowledged = seen(home / name)
         if process.poll() is None and len(acknowledged) < documents:
-            return after, process, acknowledged
+            return time.monotonic() - began, process, acknowledged
         process.communicate()
         Index.remove(home / name)
-        seconds = after
+        if not share:
+            raise RuntimeError(f"{documents} documents are indexed in {MOMENT:g} s: use more --documents")
+        most = share
 
 
 def ended(code: int, said: str) -> dict[str, Any]:

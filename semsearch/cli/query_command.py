@@ -173,7 +173,7 @@ def query(
         alpha=alpha,
         more=tuple(_weighted(one, "--more") for one in more or ()),
         less=tuple(_weighted(one, "--less") for one in less or ()),
-        must=tuple(map(_word, must or ())),
+        must=tuple(must or ()),
         like=tuple(parse_id(one) for one in like or ()),
         **again.fields(),
     )
@@ -248,15 +248,6 @@ def _queries(text: str | None, batch: str | None, plain: Query) -> Sequence[tupl
             "there is no TEXT to search for.", 'For example: semsearch query "how do I …"; or pass --like ID.'
         )
     return [("1", replace(plain, text=text or ""))]
-
-
-def _word(argument: str) -> str:
-    if not any(map(str.isalnum, argument)):
-        raise UsageError(
-            f"--must needs a word, not {argument!r}.",
-            "Name a word or a phrase, or leave it out: signs are not indexed.",
-        )
-    return argument
 
 
 def _weighted(argument: str, flag: str) -> tuple[str, float]:

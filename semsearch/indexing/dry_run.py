@@ -44,7 +44,7 @@ class DryRunWriter:
 
     def move_source(self, source_id: int, source: Source) -> None: ...
     def drop_sources(self, ids: Iterable[int]) -> int:
-        return self.reader.document_count(list(ids))
+        return sum(self.reader.document_counts(list(ids)).values())
 
     def alone(self, purpose: str) -> AbstractContextManager[None]:
         return nullcontext()

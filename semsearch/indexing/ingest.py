@@ -11,10 +11,10 @@ order, by the caller's thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from semsearch.stores.records import (
     text_hash,
 )
 from semsearch.types import Document, EncoderProtocol, Passage, Skipped
+from semsearch.utils.batches import batches
 from semsearch.utils.passage_context import embedded
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ if TYPE_CHECKING:
 
 BATCH_CHARACTERS = 8 * 2**20  # of texts and metadata; as objects, metadata may take twenty times the memory
 AHEAD_CHARACTERS = 2**20  # of a batch that is encoded while the next is read; larger ones are not kept beside another
+LOOKED_UP = 64  # documents; few, as another machine may change one before it is put
 BATCH = 256  # passages; a kill costs at most two batches of work, and larger ones were not faster
+T = TypeVar("T")
 
 
 class _Pending(NamedTuple):
@@ -110,12 +113,41 @@ class Ingest:
         self._waiting = 0  # passages of `_pending`
         self._characters = 0  # of what waits
         self.seen = SeenDocuments(writer.reader)
+        self._looked_up: dict[str, DocumentStamp | None] = {}  # None: not stored
         self._embedded_before = encoder.embedded
         self._truncated_before = replace(encoder.truncation)
 
     def stamps(self, documents: Sequence[str]) -> dict[str, DocumentStamp]:
-        """The present stamps of documents that are to be put; those of an earlier call are out of date then."""
-        self.seen.forget_committed()
+        """The present stamps of different documents that are to be put; those of an earlier call are out of date then.
+
+        Those that were looked up are known, each for one call.
+        """
+        if all(document in self._looked_up for document in documents):
+            known = {document: self._looked_up.pop(document) for document in documents}
+            return {document: stamp for document, stamp in known.items() if stamp is not None}
+        return self._present(documents)
+
+    def look_up(self, documents: Sequence[str]) -> None:
+        """Ask the store together for the stamps of documents that may be put next, in place of those of the last call.
+
+        A server takes as long for one document as for LOOKED_UP of them.
+        """
+        found = self._present(documents)
+        self._looked_up = {document: found.get(document) for document in documents}
+
+    def looked_up(self, items: Iterable[T], document: Callable[[T], object] = lambda item: item) -> Iterator[T]:
+        """The items; their documents, where an item has one, are looked up, a few at a time."""
+        for batch in batches(items, LOOKED_UP, weight=lambda item: _weight(document(item)), heaviest=AHEAD_CHARACTERS):
+            self.look_up([one.id for item in batch if isinstance(one := document(item), Document)])
+            yield from batch
+
+    def forget(self, documents: Iterable[str]) -> None:
+        """What was looked up of documents that have changed since, other than by `put`."""
+        for document in documents:
+            self._looked_up.pop(document, None)
+
+    def _present(self, documents: Sequence[str]) -> dict[str, DocumentStamp]:
+        self.forget(self.seen.forget_committed())
         return self._writer.reader.stamps(documents)
 
     def put(
@@ -348,3 +380,9 @@ def _outcome(document: Document, stamp: DocumentStamp | None, adopt: bool, *, sa
 
 def _entry(item: _Pending, vectors: Vectors, ids: Mapping[tuple[str, str], int]) -> Entry:
     return Entry(item.document, ids[item.origin.key] if item.origin else None, item.passages, vectors)
+
+
+def _weight(item: object) -> int:
+    if not isinstance(item, Document):
+        return 0
+    return len(item.text) + sum(len(str(value)) for value in item.metadata.values())

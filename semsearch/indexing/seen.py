@@ -79,8 +79,9 @@ class SeenDocuments:
         """Documents that waited are stored now."""
         self._committed.extend(documents)
 
-    def forget_committed(self) -> None:
-        """From now on, stamps are of what is stored now."""
-        for document in self._committed:
+    def forget_committed(self) -> list[str]:
+        """From now on, stamps are of what is stored now. The documents for which earlier ones are out of date."""
+        forgotten, self._committed = self._committed, []
+        for document in forgotten:
             self._waiting.pop(document, None)
-        self._committed.clear()
+        return forgotten

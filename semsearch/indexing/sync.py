@@ -12,16 +12,15 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 from semsearch.documents import loaders
 from semsearch.documents.loaders import Exceeded, Limits
 from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing import reading
-from semsearch.indexing.ingest import BATCH, BATCH_CHARACTERS, Ingest, already_used
+from semsearch.indexing.ingest import BATCH, BATCH_CHARACTERS, LOOKED_UP, Ingest, already_used
 from semsearch.indexing.reading import Content, Reading, reason
 from semsearch.indexing.refusals import Refusals
 from semsearch.indexing.run_report import Outcome
@@ -30,11 +29,11 @@ from semsearch.indexing.sources import File, Roots, SyncOptions, below, in_scope
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import UNFINISHED, UNSURE, Bookmark, DocumentStamp, Source, at_places
 from semsearch.types import Document, Progress, Skipped
+from semsearch.utils.batches import batches
 
 LOG = logging.getLogger(__name__)
 MOST_COMPARED = 500  # files or documents that are looked up in the store together: 3 µs each, alone 35
 JUST_WRITTEN_NS = 2 * 10**9  # a second write within the clock's tick would leave time and size as they are
-T = TypeVar("T")
 
 
 def sync(
@@ -76,6 +75,7 @@ class _Run:
         self._refusals = Refusals(self._reader, Limits.current())
         self._there = NumberSet()  # the known sources whose files were found
         self._todo: list[File] = []  # the files to read
+        self._counts: dict[int, int] = {}  # documents of the sources of those that are read next
         self._found = 0  # files
         self._files = 0  # to read in all
         self.gone: dict[tuple[str, str], Source] = {}
@@ -99,7 +99,7 @@ class _Run:
             else:
                 self._todo.append(item)
         if unchanged:
-            self.ingest.report.count("unchanged", self._reader.document_count(unchanged))
+            self.ingest.report.count("unchanged", sum(self._reader.document_counts(unchanged).values()))
         self.progress(Progress(self._found, 0, "files", "", self.ingest.written))
 
     def _known(self, files: Sequence[File]) -> dict[tuple[str, str], Source]:
@@ -133,17 +133,22 @@ class _Run:
         self._report(total, total)
 
     def _listed(self) -> Iterator[tuple[File, Source | None]]:
-        """The files on the list, which are taken off it, with what is stored of each; no other file changes that."""
+        """The files on the list, which are taken off it, with what is stored of each; no other file changes that.
+
+        Most files are one document of their name: these are looked up with them.
+        """
         while self._todo:
-            some = self._todo[: -MOST_COMPARED - 1 : -1]
+            some = self._todo[: -LOOKED_UP - 1 : -1]
             known = self._known(some)
+            self._counts = self._reader.document_counts([source.id for source in known.values()]) if known else {}
+            self.ingest.look_up([file.uri for file in some])
             for file in some:
                 self._todo.pop()
                 yield file, known.get((file.place.base, file.path))
 
     def _stored(self, known: Source | None) -> int:
-        """The number of documents of a file."""
-        return self._reader.document_count([known.id]) if known else 0
+        """The number of documents of a file that is read next."""
+        return self._counts.get(known.id, 0) if known else 0
 
     def _is_unchanged(self, file: File, known: Source) -> bool:
         """Whether size and time are as before, so that the file need not be opened."""
@@ -180,6 +185,7 @@ class _Run:
         self.ingest.finish(replace(source, bookmark=at_work.bookmark() if alone else None))
         if left and self.options.prune:
             self.writer.delete(sorted(left))
+            self.ingest.forget(left)
             self.ingest.report.count("deleted", len(left))
 
     def _left(self, known: Source) -> list[str]:
@@ -285,10 +291,15 @@ class _Run:
             for document in documents:
                 _, within, part = document.partition(f"{old.path}#")
                 if within:  # a record by its number, or a part of the file by its name
-                    self.writer.rename(document, f"{file.uri}#{part}")
+                    self._rename(document, f"{file.uri}#{part}")
                 elif document.endswith(old.path):
-                    self.writer.rename(document, file.uri)
+                    self._rename(document, file.uri)
+        self.ingest.forget(documents)
         return True
+
+    def _rename(self, document: str, name: str) -> None:
+        self.writer.rename(document, name)
+        self.ingest.forget([name])
 
     def _skip(self, name: str, reason: str) -> None:
         self.ingest.report.skip(Skipped(name, reason))
@@ -304,44 +315,3 @@ def _id(item: Document | Skipped) -> str | None:
 
 def _weight(item: Document | Skipped) -> int:
     return 0 if isinstance(item, Skipped) else len(item.text)
-
-
-def batches(
-    items: Iterable[T],
-    most: int,
-    *,
-    weight: Callable[[T], int] = lambda _: 0,
-    heaviest: int = 1,
-    key: Callable[[T], str | None] = lambda _: None,
-) -> Iterator[list[T]]:
-    """The items in lists of at most `most`; a list ends once its weight is `heaviest`, and before a key comes again.
-
-    What was read before an exception is in a list too.
-
-    >>> list(batches("abcad", 2)), list(batches("abcad", 9, key=str))
-    ([['a', 'b'], ['c', 'a'], ['d']], [['a', 'b', 'c'], ['a', 'd']])
-    >>> list(batches([1, 4, 2, 9, 1], 9, weight=int, heaviest=5))
-    [[1, 4], [2, 9], [1]]
-    """
-    batch: list[T] = []
-    keys: set[str] = set()
-    heavy = 0
-    try:
-        for item in items:
-            name = key(item)
-            if name in keys:
-                yield batch
-                batch, keys, heavy = [], set(), 0
-            batch.append(item)
-            heavy += weight(item)
-            if name is not None:
-                keys.add(name)
-            if len(batch) >= most or heavy >= heaviest:  # at once: the next item is not read before
-                yield batch
-                batch, keys, heavy = [], set(), 0
-    except Exception:
-        if batch:
-            yield batch
-        raise
-    if batch:
-        yield batch

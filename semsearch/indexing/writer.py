@@ -65,7 +65,7 @@ class IndexWriter:
         if isinstance(documents, Document) or not isinstance(documents, Iterable):
             raise UsageError("add() takes several documents.", "Put them in a list: add([document]).")
         with self._run() as run:
-            for at, document in enumerate(documents):
+            for at, document in enumerate(run.looked_up(documents)):
                 if not isinstance(document, Document):
                     raise UsageError(
                         f"add() takes Document objects, not {type(document).__name__}.", "Write Document(id, text)."
@@ -91,7 +91,7 @@ class IndexWriter:
         with self._run() as run:
             for item in checked.skipped:
                 run.report.skip(item)
-            for document, vector in checked.documents(progress):
+            for document, vector in run.looked_up(checked.documents(progress), lambda pair: pair[0]):
                 stamp = run.stamps([document.id]).get(document.id)
                 if stamp is not None and stamp.source is not None:
                     raise UsageError(f"{document.id!r} is the id of a file's document.", "Use another index.")
@@ -103,7 +103,8 @@ class IndexWriter:
     ) -> SyncReport:
         self._require_encoder()
         with self._run() as run:
-            for done, item in enumerate(other_stores.documents(kind, path, fields or Fields()), start=1):
+            items = other_stores.documents(kind, path, fields or Fields())
+            for done, item in enumerate(run.looked_up(items), start=1):
                 self._put(run, item)
                 progress(Progress(done, 0, "documents", "", run.written))
         return self._report(run)
@@ -119,7 +120,8 @@ class IndexWriter:
     def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
         self._require_encoder()
         with self._run(force=options.force) as run:
-            for item in streams.stream_documents(stream, options.kind or "auto", options.fields or Fields()):
+            items = streams.stream_documents(stream, options.kind or "auto", options.fields or Fields())
+            for item in run.looked_up(items):
                 self._put(run, item)
         return self._report(run)
 
@@ -127,12 +129,17 @@ class IndexWriter:
         self, files: Sequence[tuple[str, BinaryIO]], options: SyncOptions | None, progress: Callable[[Progress], None]
     ) -> SyncReport:
         options = options or SyncOptions()
+        kind, fields = options.kind or "auto", options.fields or Fields()
         self._require_encoder()
+        items = (
+            (done, name, item)
+            for done, (name, stream) in enumerate(files)
+            for item in streams.file_documents(name, stream, kind, fields)
+        )
         with self._run(force=options.force) as run:
-            for done, (name, stream) in enumerate(files):
-                for item in streams.file_documents(name, stream, options.kind or "auto", options.fields or Fields()):
-                    progress(Progress(done, len(files), "documents", name, run.written))
-                    self._put(run, item)
+            for done, name, item in run.looked_up(items, lambda each: each[2]):
+                progress(Progress(done, len(files), "documents", name, run.written))
+                self._put(run, item)
             progress(Progress(len(files), len(files), "documents", "", run.written))
         return self._report(run)
 
@@ -290,10 +297,10 @@ class IndexWriter:
     def _split_anew(self, run: Ingest, progress: Callable[[Progress], None]) -> None:
         """Split the documents added by `add` again; their text is in the store."""
         added = [origin.document for origin in self._reader.origins() if origin.root is None and origin.path is None]
-        for done, uri in enumerate(added):
-            progress(Progress(done, len(added), "documents", uri, run.written))
-            if document := self._reader.document(uri):
-                run.report.count(run.put(document, stamp=run.stamps([uri]).get(uri)))
+        stored = (document for uri in added if (document := self._reader.document(uri)))
+        for done, document in enumerate(run.looked_up(stored)):
+            progress(Progress(done, len(added), "documents", document.id, run.written))
+            run.report.count(run.put(document, stamp=run.stamps([document.id]).get(document.id)))
 
     def _refresh_derived(self, run: Ingest | None = None) -> list[str]:
         """Update what is derived from the documents: the vector index, then the null distribution, by searches in it.

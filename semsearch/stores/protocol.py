@@ -187,8 +187,8 @@ class StoreReader(Protocol):
     def documents_of(self, source: int) -> Iterator[DocumentStamp]:
         """The documents that came from one source, in the order in which they were stored."""
 
-    def document_count(self, sources: Sequence[int]) -> int:
-        """How many documents came from these sources."""
+    def document_counts(self, sources: Sequence[int]) -> dict[int, int]:
+        """How many documents came from each of these sources. Those without any are left out."""
 
     # ---- passages and vectors
     def passage_ids(self, uri: str) -> Ids:

@@ -261,8 +261,9 @@ class MemoryReader:
         found = [stored for stored in self._state().documents.values() if stored.source == source]
         return map(_stamp, sorted(found, key=lambda stored: stored.number))
 
-    def document_count(self, sources: Sequence[int]) -> int:
-        return sum(stored.source in sources for stored in self._state().documents.values())
+    def document_counts(self, sources: Sequence[int]) -> dict[int, int]:
+        found = Counter(stored.source for stored in self._state().documents.values())
+        return {source: found[source] for source in sources if found[source]}
 
     # ---- passages and vectors
 

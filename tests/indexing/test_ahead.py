@@ -41,6 +41,7 @@ class Overlapping(HashingEncoder):
 @pytest.fixture(autouse=True)
 def no_thread_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(ingest, "BATCH", BATCH)
+    monkeypatch.setattr(ingest, "LOOKED_UP", 1)  # so that it is known how far has been read
     yield
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("encoding")]
 

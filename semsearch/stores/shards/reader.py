@@ -194,8 +194,8 @@ class ShardsReader:
     def documents_of(self, source: int) -> Iterator[DocumentStamp]:
         return iter(())
 
-    def document_count(self, sources: Sequence[int]) -> int:
-        return 0
+    def document_counts(self, sources: Sequence[int]) -> dict[int, int]:
+        return {}
 
     # ---- passages and vectors
 

@@ -114,6 +114,6 @@ class DocumentReader:
             yield from (DocumentStamp(*row) for row in rows)
             after = rows[-1][-1]
 
-    def document_count(self, sources: Sequence[int]) -> int:
-        sql = "SELECT count(*) FROM documents WHERE source IN (SELECT value FROM json_each(?))"
-        return sum(count for (count,) in self._db.rows_for(sql, sources))
+    def document_counts(self, sources: Sequence[int]) -> dict[int, int]:
+        sql = "SELECT source, count(*) FROM documents WHERE source IN (SELECT value FROM json_each(?)) GROUP BY source"
+        return dict(self._db.rows_for(sql, sources))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -100,8 +101,8 @@ class DocumentReader(OpenedIndex):
         ordered = sorted(found, key=lambda row: int(row["number"]))
         return (_stamp(row, head) for row, head in self.tables.heads(ordered))
 
-    def document_count(self, sources: Sequence[int]) -> int:
-        return len(self.tables.documents.where("source", sources, ["source"]))
+    def document_counts(self, sources: Sequence[int]) -> dict[int, int]:
+        return Counter(int(row["source"]) for row in self.tables.documents.where("source", sources, ["source"]))
 
     def _rows(self, uris: Iterable[str], columns: Sequence[str]) -> list[Row]:
         return list(self.tables.documents.get(keys_of(uris), columns).values())

@@ -118,9 +118,9 @@ class DocumentReader:
             yield from map(_stamp, rows)
             after = rows[-1][-1]
 
-    def document_count(self, sources: Sequence[int]) -> int:
-        sql = "SELECT count(*) FROM documents WHERE source = ANY(%s::bigint[])"
-        return int(self._db.rows(sql, (list(sources),))[0][0])
+    def document_counts(self, sources: Sequence[int]) -> dict[int, int]:
+        sql = "SELECT source, count(*) FROM documents WHERE source = ANY(%s::bigint[]) GROUP BY source"
+        return dict(self._db.rows(sql, (list(sources),)))
 
 
 def this_machine() -> str:
