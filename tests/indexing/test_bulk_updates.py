@@ -6,6 +6,7 @@ import json
 import os
 import tracemalloc
 from collections.abc import Callable, Sequence
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from semsearch import Index, SyncOptions
 from semsearch.indexing import sync
 from semsearch.indexing.seen import NumberSet
 from semsearch.stores.local import LocalReader
-from semsearch.types import SyncReport
+from semsearch.types import Document, SyncReport
 
 
 def write(file: Path, records: Sequence[tuple[str, str]]) -> None:
@@ -123,6 +124,59 @@ def test_what_is_unchanged_is_looked_up_together(tmp_path: Path, kind: str, monk
         MADE[kind](tmp_path, count, first="Changed")
         assert outcome(index.sync()) == (0, 1, count - 1, 0)
         assert len(asked) < 10
+
+
+@pytest.mark.parametrize("what", ["new files", "touched files", "documents", "streams"])
+def test_what_is_put_is_looked_up_together(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question takes a server a third of a second, whatever it is about."""
+    count, asked = 300, list[str]()
+    folder = made_files(tmp_path, count)
+    with Index.create(tmp_path / "index", encoder="hashing") as index:
+        if what == "touched files":
+            index.sync([folder])
+            for file in folder.iterdir():
+                os.utime(file, (1_700_000_000, 1_700_000_000))
+        for name in ("stamps", "sources_at", "source_of", "document", "documents_of", "document_counts"):
+            monkeypatch.setattr(LocalReader, name, counted(asked, getattr(LocalReader, name)))
+        if what == "documents":
+            report = index.add(Document(name, text) for name, text in records(count))
+        elif what == "streams":
+            report = index.add_files([(f"{name}.txt", BytesIO(text.encode())) for name, text in records(count)])
+        else:
+            report = index.sync([folder])
+    assert (report.added, report.unchanged) == ((0, count) if what == "touched files" else (count, 0))
+    assert len(asked) < 25
+
+
+@pytest.mark.parametrize("most", [2, 3, 64])
+def test_what_is_looked_up_before_a_change_of_the_run_is_not_taken_for_the_present(
+    tmp_path: Path, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files move to names that were looked up, and records have the names of files."""
+    outcomes = []
+    for together in (1, most):
+        monkeypatch.setattr(sync, "LOOKED_UP", together)
+        folder = tmp_path / f"{together}" / "notes"
+        folder.mkdir(parents=True)
+        for name in "bcefg":
+            (folder / f"{name}.txt").write_text(f"This is {name}.")
+        write(folder / "d.jsonl", [("x", "X."), ("h.txt", "A record."), ("y", "Y.")])
+        with Index.create(folder.parent / "index", encoder="hashing") as index:
+            reports = [index.sync([folder])]
+            (folder / "b.txt").rename(folder / "a.txt")
+            (folder / "b.txt").write_text("Another b.")
+            (folder / "c.txt").unlink()
+            (folder / "g.txt").rename(folder / "z.txt")
+            (folder / "h.txt").write_text("A file.")
+            write(folder / "d.jsonl", [("a.txt", "Not a."), ("c.txt", "A record c."), ("g.txt", "G."), ("x", "X.")])
+            write(folder / "i.jsonl", [("z.txt", "Not z."), ("y", "Mine."), ("h.txt", "Again.")])
+            reports += [index.sync(), index.sync()]
+            assert index.verify() == []
+            reasons = [[(one.path, one.reason) for one in report.skipped] for report in reports]
+            skipped = [[(at, reason.replace(str(index.path), "")) for at, reason in some] for some in reasons]
+            outcomes.append(([outcome(report) for report in reports], skipped, texts(index)))
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0][0][0] == (8, 0, 0, 0)
 
 
 def counted(asked: list[str], function: Callable[..., object]) -> Callable[..., object]:
