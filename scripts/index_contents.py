@@ -11,16 +11,12 @@ from semsearch.stores import drivers
 
 NEAR = 0.9999  # cosine: vectors of 16 bits, texts encoded in other batches
 
-Vectors = dict[str, np.ndarray]  # the vector of every passage, by document and place
+Vectors = dict[str, np.ndarray]  # the vector of every passage, by document and beginning
 
 
 def contents(location: Path) -> Vectors:
     """Of the index at `location`, in its first space."""
-    with drivers.find(location).open_reader(location) as reader:
-        space = reader.spaces()[0].id
-        rows = {int(at): row for ids, some in reader.vectors(space) for at, row in zip(ids, some, strict=True)}
-        places = [(uri, reader.passage_ids(uri).tolist()) for uri, _ in reader.titles()]
-    return {key(uri, nth): rows[at].astype(np.float64) for uri, ids in places for nth, at in enumerate(ids)}
+    return {key(document, start): vector for (document, start), (_, vector) in held(location).items()}
 
 
 def held(location: Path) -> dict[tuple[str, int], tuple[str, np.ndarray]]:
@@ -42,9 +38,9 @@ def near(one: np.ndarray, other: np.ndarray) -> bool:
     return float(one @ other) >= NEAR * float(np.linalg.norm(one) * np.linalg.norm(other))
 
 
-def key(uri: str, position: int) -> str:
+def key(uri: str, start: int) -> str:
     """The name of a passage."""
-    return f"{uri}\0{position}"
+    return f"{uri}\0{start}"
 
 
 def document(key: str) -> str:
