@@ -27,6 +27,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from itertools import islice
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -175,9 +176,10 @@ def nearest(index: Index, texts: Sequence[str], *, exact: bool) -> list[list[int
     return [[hit.id for hit in hits] for hits in found]
 
 
-def compared(ours: Index, theirs: Index, collection: retrieval.Collection) -> dict[str, Any]:
-    """The figures of each way to search; `theirs` is the local index."""
-    texts = [collection.queries[query] for query in collection.qrels]
+def compared(ours: Index, theirs: Index, collection: retrieval.Collection, most: int | None) -> dict[str, Any]:
+    """The figures of each way to search, for the first `most` queries; `theirs` is the local index."""
+    qrels = dict(islice(collection.qrels.items(), most))
+    texts = [collection.queries[query] for query in qrels]
     ways = {}
     meaning_only = ours.info()["spaces"][0]["backend"].startswith("ivf on disk")
     for way, (mode, where) in WAYS.items():
@@ -185,10 +187,7 @@ def compared(ours: Index, theirs: Index, collection: retrieval.Collection) -> di
             continue
         rows = [searched(index, texts, mode, where) for index in (ours, theirs)]
         scores = [
-            fmean(
-                retrieval.ndcg(ranking, grades)
-                for ranking, grades in zip(rankings, collection.qrels.values(), strict=True)
-            )
+            fmean(retrieval.ndcg(ranking, grades) for ranking, grades in zip(rankings, qrels.values(), strict=True))
             for rankings, _ in rows
         ]
         ways[way] = {
@@ -211,6 +210,7 @@ def main() -> None:
     parser.add_argument("--leads", action="store_true", help="article leads, in shards or a server")
     parser.add_argument("--local", type=Path, help="with --leads: the local index, kept between runs")
     parser.add_argument("--documents", type=int, help="with --leads: so many of them")
+    parser.add_argument("--queries", type=int, help="of SciFact: the first so many of 300")
     parser.add_argument("--cache", type=Path, help="keep vectors in this file between runs")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     chosen = parser.parse_args()
@@ -239,7 +239,7 @@ def main() -> None:
         else:
             ours, ours_s = built(home, "scifact-parity", store, encoder, collection)
         stack.enter_context(ours)
-        found = compared(ours, theirs, collection)
+        found = compared(ours, theirs, collection, chosen.queries)
         info = ours.info()
         found |= {"passages": info["passages"], "backend": info["spaces"][0]["backend"], "bytes": info["bytes"]}
         found |= {"index_s": round(ours_s, 1), "local_index_s": round(local_s, 1), "problems": ours.verify()}
