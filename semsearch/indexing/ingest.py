@@ -130,7 +130,7 @@ class Ingest:
     def look_up(self, documents: Sequence[str]) -> None:
         """Ask the store together for the stamps of documents that may be put next, in place of those of the last call.
 
-        A server takes as long for one document as for LOOKED_UP of them.
+        A question to a server costs its way there and back, whether about one document or about LOOKED_UP of them.
         """
         found = self._present(documents)
         self._looked_up = {document: found.get(document) for document in documents}

@@ -128,7 +128,7 @@ def test_what_is_unchanged_is_looked_up_together(tmp_path: Path, kind: str, monk
 
 @pytest.mark.parametrize("what", ["new files", "touched files", "documents", "streams"])
 def test_what_is_put_is_looked_up_together(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A question takes a server a third of a second, whatever it is about."""
+    """A question to a server costs its way there and back, whatever it is about."""
     count, asked = 300, list[str]()
     folder = made_files(tmp_path, count)
     with Index.create(tmp_path / "index", encoder="hashing") as index:
