@@ -324,7 +324,10 @@ class Server:
                 f"the Milvus server at {place} does not answer ({reason}).",
                 "Check the address and that the server is running; then run the same command again.",
             )
-        return SemsearchError(f"the Milvus server at {place} could not {what}: {reason}.", "Its log may say more.")
+        return SemsearchError(
+            f"the Milvus server at {place} could not {what}: {reason}.",
+            "Run the same command again; if that fails too, the log of the server may say why.",
+        )
 
 
 def client_class() -> type[MilvusClient]:
