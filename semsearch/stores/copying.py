@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Numbered: TypeAlias = Literal["documents", "passages", "sources", "spaces"]
 AT_ONCE = 256  # documents
+MOST_CHARACTERS = 2**22  # of documents that are written together
 
 
 class NumberingWriter(StoreWriter, Protocol):
@@ -66,21 +67,55 @@ def _copy_documents(
     progress: Callable[[Progress], None],
 ) -> None:
     """Documents in the order of their numbers. `spaces`: the current one first; `sources`: those that were copied."""
-    total = reader.counts()["documents"]
-    for done, stamp in enumerate(_by_number(reader), start=1):
+    total, done = reader.counts()["documents"], 0
+    for run in _in_runs(_read(reader, spaces, sources)):
+        writer.continue_from("documents", run[0].number)
+        if (begun := next((one.ids for one in run if len(one.ids)), None)) is not None:
+            writer.continue_from("passages", int(begun[0]))
+        writer.replace([one.entry for one in run], run[0].space)
+        for one in run:
+            for space, known, rows in one.others:
+                writer.put_vectors(space, known, rows)
+        done += len(run)
+        progress(Progress(done, total, "documents", run[-1].entry.document.id))
+
+
+class _Copied(NamedTuple):
+    """A document with its vectors in one space, and those in others."""
+
+    number: int
+    ids: Ids  # of its passages
+    entry: Entry
+    space: int
+    others: list[tuple[int, Ids, Vectors]]
+
+
+def _read(reader: StoreReader, spaces: Sequence[int], sources: Set[int]) -> Iterator[_Copied]:
+    """All documents in the order of their numbers."""
+    for stamp in _by_number(reader):
         ids = reader.passage_ids(stamp.uri)
         vectors = {space: list(reader.vectors(space, ids=ids)) for space in spaces} if len(ids) else {}
         source = stamp.source if stamp.source in sources else None
-        first = _first(reader, replace(stamp, source=source), spaces, ids, vectors)
-        writer.continue_from("documents", stamp.number)
-        if len(ids):
-            writer.continue_from("passages", int(ids[0]))
-        writer.replace([first[0]], first[1])
-        for space, pieces in vectors.items():
-            for known, rows in pieces if space != first[1] else ():
-                writer.put_vectors(space, known, rows)
-        if done % AT_ONCE == 0 or done == total:
-            progress(Progress(done, total, "documents", stamp.uri))
+        entry, own = _first(reader, replace(stamp, source=source), spaces, ids, vectors)
+        others = [(space, *piece) for space, pieces in vectors.items() if space != own for piece in pieces]
+        yield _Copied(stamp.number, ids, entry, own, others)
+
+
+def _in_runs(items: Iterable[_Copied]) -> Iterator[list[_Copied]]:
+    """The documents in lists of such whose numbers, and those of their passages, follow each other without a gap."""
+    run: list[_Copied] = []
+    last = characters = 0
+    for item in items:
+        follows = run and (item.number, item.space) == (run[-1].number + 1, run[-1].space)
+        gap = last and len(item.ids) and int(item.ids[0]) != last + 1
+        if run and (not follows or gap or len(run) >= AT_ONCE or characters >= MOST_CHARACTERS):
+            yield run
+            run, last, characters = [], 0, 0
+        run.append(item)
+        last = int(item.ids[-1]) if len(item.ids) else last
+        characters += len(item.entry.document.text)
+    if run:
+        yield run
 
 
 def _first(
