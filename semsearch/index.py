@@ -1291,10 +1291,11 @@ class Index:
         """
         whole_number("sample", sample)
         whole_number("k", k)
+        if keep:
+            drivers.check_backend(drivers.find(self.path), "fastest")
         found = audit.race_of_backends(self._reader, self._space, sample, k, recall, progress)
         kept = bool(keep and found["fastest"])
         if kept:
-            drivers.check_backend(drivers.find(self.path), found["fastest"])
             with self._turn:
                 self._writer(needs_encoder=False).keep(found["fastest"])
         return {**found, "kept": kept}
