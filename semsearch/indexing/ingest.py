@@ -137,7 +137,7 @@ class Ingest:
 
     def looked_up(self, items: Iterable[T], document: Callable[[T], object] = lambda item: item) -> Iterator[T]:
         """The items; their documents, where an item has one, are looked up, a few at a time."""
-        for batch in batches(items, LOOKED_UP, weight=lambda item: _weight(document(item)), heaviest=AHEAD_CHARACTERS):
+        for batch in batches(items, LOOKED_UP, weight=lambda item: weight(document(item)), heaviest=AHEAD_CHARACTERS):
             self.look_up([one.id for item in batch if isinstance(one := document(item), Document)])
             yield from batch
 
@@ -382,7 +382,8 @@ def _entry(item: _Pending, vectors: Vectors, ids: Mapping[tuple[str, str], int])
     return Entry(item.document, ids[item.origin.key] if item.origin else None, item.passages, vectors)
 
 
-def _weight(item: object) -> int:
+def weight(item: object) -> int:
+    """The characters of a document, with its metadata; 0 for anything else."""
     if not isinstance(item, Document):
         return 0
     return len(item.text) + sum(len(str(value)) for value in item.metadata.values())

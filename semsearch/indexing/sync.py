@@ -20,7 +20,7 @@ from semsearch.documents import loaders
 from semsearch.documents.loaders import Exceeded, Limits
 from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing import reading
-from semsearch.indexing.ingest import BATCH, BATCH_CHARACTERS, LOOKED_UP, Ingest, already_used
+from semsearch.indexing.ingest import BATCH, BATCH_CHARACTERS, LOOKED_UP, Ingest, already_used, weight
 from semsearch.indexing.reading import Content, Reading, reason
 from semsearch.indexing.refusals import Refusals
 from semsearch.indexing.run_report import Outcome
@@ -199,7 +199,7 @@ class _Run:
         longer batch have different ids, so that what is stored of one does not depend on the others.
         """
         heaviest = 0 if at_work.exact else BATCH_CHARACTERS
-        return batches(self._items(at_work, source), MOST_COMPARED, weight=_weight, heaviest=heaviest, key=_id)
+        return batches(self._items(at_work, source), MOST_COMPARED, weight=weight, heaviest=heaviest, key=_id)
 
     def _put_all(
         self, at_work: Reading, source: Source, known: Source | None, batch: Sequence[Document | Skipped]
@@ -311,7 +311,3 @@ class _Run:
 
 def _id(item: Document | Skipped) -> str | None:
     return None if isinstance(item, Skipped) else item.id
-
-
-def _weight(item: Document | Skipped) -> int:
-    return 0 if isinstance(item, Skipped) else len(item.text)
