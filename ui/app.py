@@ -19,7 +19,7 @@ from semsearch_ui.indexes import page as indexes
 from semsearch_ui.map import page as space_map
 from semsearch_ui.models import page as models_page
 from semsearch_ui.search import page as search
-from semsearch_ui.shared import index_picker, navigation, scripts
+from semsearch_ui.shared import index_picker, messages, navigation, scripts
 from semsearch_ui.templates import page as templates_page
 from semsearch_ui.welcome import page as welcome
 
@@ -63,6 +63,7 @@ with top:
 if chosen.url_path in OF_INDEXES and not Index.names():
     welcome.page()
 else:
-    chosen.run()
+    with messages.errors():  # what no page shows itself: another process may remove an index while a page is drawn
+        chosen.run()
 index_picker.fill()
 navigation.tell_ignored(top)

@@ -145,6 +145,19 @@ def test_every_page_of_an_empty_home_has_the_panel_but_those_that_need_no_index(
     assert panel == {"", "documents", "groups", "map", "evaluate"}
 
 
+@pytest.mark.parametrize("name", ["", "documents", "groups", "map", "indexes"])
+def test_an_index_removed_while_a_page_is_drawn_is_told_in_one_sentence(
+    name: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = "There is no index 'removed' any more. Choose another one."
+    monkeypatch.setattr(Index, "names", lambda: ["removed"])  # still there when the page asked
+    app = AppTest.from_file(APP, default_timeout=120).run()
+    [app._page_hash] = [at for at, info in app._registered_pages.items() if info["url_pathname"] == name]
+    app.run()
+    assert not app.exception
+    assert {each.value.replace("\\", "") for each in app.error} == {told}
+
+
 def test_while_an_index_fills_its_page_says_how_far_it_is(home: Path) -> None:
     from threading import Event
 

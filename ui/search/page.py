@@ -64,10 +64,10 @@ def _box_and_hits(options: Query, read_again: Query, chosen: Sequence[str]) -> N
     st.session_state[ASKED] = query.text
     messages.outcome_of_click()
     if not (query.text.strip() or query.more or query.like):
-        st.caption(_summary(chosen))
-        if not reader.opened():
-            examples.show(chosen)
         with messages.errors():
+            st.caption(_summary(chosen))
+            if not reader.opened():
+                examples.show(chosen)
             _show(hits.Shown(query, tuple(chosen), ()), "")
         return
     with messages.errors():
@@ -163,9 +163,7 @@ def _weighted_text(chip: str, names: Sequence[str]) -> tuple[str, float]:
 
 
 def _summary(names: Sequence[str]) -> str:
-    with messages.errors():
-        infos = [pool.index(name).info() for name in names]
-        documents, passages = (sum(each[part] for each in infos) for part in ("documents", "passages"))
-        counts = f"{count(documents, 'document')}, {count(passages, 'passage')}"
-        return f"{counts} in {plain(', '.join(names))}"
-    return ""
+    infos = [pool.index(name).info() for name in names]
+    documents, passages = (sum(each[part] for each in infos) for part in ("documents", "passages"))
+    counts = f"{count(documents, 'document')}, {count(passages, 'passage')}"
+    return f"{counts} in {plain(', '.join(names))}"

@@ -56,9 +56,12 @@ def empty(names: Sequence[str]) -> None:
 def filling(names: list[str]) -> None:
     """How far the work is, until the first documents can be searched."""
     running = [job for name in names if (job := jobs.last(name)) and job.state == "running"]
-    if not running or any(len(pool.index(name)) for name in names):
-        st.rerun()
-    messages.info(f"{running[0].what}: {progress.status(running[0])}. The first passages can be searched soon.", "bolt")
+    with messages.errors():
+        if not running or any(len(pool.index(name)) for name in names):
+            st.rerun()
+        messages.info(
+            f"{running[0].what}: {progress.status(running[0])}. The first passages can be searched soon.", "bolt"
+        )
 
 
 def questions(index: Index) -> list[str]:
