@@ -463,7 +463,9 @@ def test_what_a_passage_repeats_of_the_one_before_is_marked_and_none_of_it_is_ma
 
 
 def test_ticked_rows_are_the_chosen_documents_and_a_row_that_is_gone_is_none() -> None:
-    page = AppTest.from_string("from semsearch_ui.documents import page\npage.choose(['a', 'b'], [1, 5])")
+    page = AppTest.from_string(
+        "from semsearch_ui.documents import page\npage.choose(['a', 'b'], [1, 5])", default_timeout=120
+    )
     assert again(page).session_state["chosen"] == ["b"]
 
 

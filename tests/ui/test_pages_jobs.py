@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,12 +49,13 @@ def test_a_job_of_a_key_is_stopped_from_any_page_and_only_announced_jobs_are_ann
         while True:
             report(Progress(1, 4, "pairs", "*pair*"))
             stepped.set()
+            time.sleep(0.01)  # as work that computes in C: the page gets its turn
 
     jobs.start(("Compare", "a"), "Measuring", work)
     jobs.start(("Compare", "b"), "Measuring", lambda _: jobs.Outcome("silent"), announced=False)
     assert stepped.wait(60)
     assert ended(("Compare", "b")) == "done"
-    page = AppTest.from_string(PAGE).run()
+    page = AppTest.from_string(PAGE, default_timeout=120).run()
     assert not page.success
     [button] = [each for each in page.button if each.label == "Stop"]
     button.click().run()
@@ -64,7 +66,7 @@ def test_a_job_of_a_key_is_stopped_from_any_page_and_only_announced_jobs_are_ann
 
 
 def test_an_end_is_told_until_one_turns_to_another_page_and_stays_in_the_history() -> None:
-    page = AppTest.from_string(PAGE).run()
+    page = AppTest.from_string(PAGE, default_timeout=120).run()
     jobs.start(("Compare", "a"), "Measuring", lambda _: jobs.Outcome("All is well."))
     assert ended(("Compare", "a")) == "done"
     for _ in range(2):
@@ -72,7 +74,7 @@ def test_an_end_is_told_until_one_turns_to_another_page_and_stays_in_the_history
     page.session_state["page"] = "map"
     assert not page.run().success
     assert any("All is well" in each.value for each in page.caption)
-    fresh = AppTest.from_string(PAGE).run()  # another window
+    fresh = AppTest.from_string(PAGE, default_timeout=120).run()  # another window
     assert not fresh.success and any("All is well" in each.value for each in fresh.caption)
 
 
@@ -138,7 +140,8 @@ def test_what_a_job_or_a_click_says_leaves_the_page_under_it_in_its_place(
 ) -> None:
     monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path))
     page = AppTest.from_string(
-        "from semsearch_ui.shared import messages\nmessages.outcome_of_click()\nimport streamlit as st\nst.title('x')"
+        "from semsearch_ui.shared import messages\nmessages.outcome_of_click()\nimport streamlit as st\nst.title('x')",
+        default_timeout=120,
     )
     page.run()
     before = len(page.main.children)
