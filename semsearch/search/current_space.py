@@ -69,11 +69,13 @@ class CurrentSpace:
     def searched(self, search: Callable[[Searcher], T]) -> T:
         """The answer in the current space; again in the next, if the index has switched while a query was encoded."""
         while True:
-            used = self.now()
+            used = None
             try:
-                return search(used.searcher)
+                with self._reader.moment():
+                    used = self.now()
+                    return search(used.searcher)
             except NotFound:
-                if self.now() is used:
+                if used is None or self.now() is used:
                     raise
 
     def switch(self, encoder: EncoderLike, *, owned: bool) -> InUse:

@@ -49,7 +49,8 @@ class _State:
 
     version: int
     space: Space
-    passages: int  # with a vector in this space
+    total: int  # passages
+    passages: int  # those with a vector in this space
     updating: bool  # a run goes on or was interrupted
     prefixes: Mapping[str, str]  # followed folder -> prefix of the ids of its documents
 
@@ -154,9 +155,10 @@ class Searcher:
             space = next((space for space in self._reader.spaces() if space.id == self._space.id), None)
             if space is None:
                 raise NotFound(f"index {self._reader.name} has no space {self._space.id} any more.", "Search again.")
-            passages = self._reader.counts()["vectors"].get(space.id, 0)
-            prefixes = self._reader.recipe().get("bases", {})
-            state = self._state = _State(version, space, passages, self._reader.is_updating(), prefixes)
+            counts, prefixes = self._reader.counts(), self._reader.recipe().get("bases", {})
+            passages = counts["vectors"].get(space.id, 0)
+            updating = self._reader.is_updating()
+            state = self._state = _State(version, space, counts["passages"], passages, updating, prefixes)
         return state
 
     def _null_distribution(self, state: _State) -> NullDistribution | None:
@@ -255,7 +257,7 @@ class Searcher:
         allowed = self._reader.allowed(parse_filter(query.where, query.path), query.must)
         own = self._own_passages(query, state)
         depth = _depth(query)
-        total = max(1, self._reader.counts()["passages"])
+        total = max(1, state.total)
         most = total if allowed is None else len(allowed)
         while True:  # deeper only where grouping or filters leave fewer than k
             channels = self._channels(query, target, min(depth, most), allowed)

@@ -126,6 +126,9 @@ class StoreReader(Protocol):
     def snapshot(self) -> AbstractContextManager[None]:
         """Everything read inside is of one moment. May be nested."""
 
+    def moment(self) -> AbstractContextManager[None]:
+        """What is read inside is of its beginning or later: as outside, but servers are waited for once."""
+
     def version(self) -> int:
         """A counter that every commit raises."""
 

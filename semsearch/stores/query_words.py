@@ -56,7 +56,7 @@ def required_words(entry: str) -> list[str]:
 
 def has_cjk(text: str) -> bool:
     """Whether a text has a letter of an unspaced script, or of Korean."""
-    return RUN.search(text) is not None
+    return not text.isascii() and RUN.search(text) is not None
 
 
 def exact_entry(entry: str) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 LONGEST = 160  # characters of title and heading together, some 40 tokens beside a passage of 192
 MOST_IDENTIFIERS = 100  # of a passage; beyond, it is a list of names
 _IDENTIFIER = re.compile(r"\b(?=\w*(?:[a-z0-9][A-Z]|[A-Z][A-Z][a-z]))[A-Za-z][A-Za-z0-9]{3,60}\b")
+_CASES = bytes(65 if chr(one).isupper() else 97 if chr(one).isalnum() else 32 for one in range(128)) + b" " * 128
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -43,5 +44,8 @@ def identifier_words(text: str) -> str:
     >>> identifier_words("Raise MaxRequestWorkers; HTTPServer and getElementById.")
     'Max Request Workers HTTP Server get Element By Id'
     """
+    cases = text.encode("ascii", "replace").translate(_CASES)
+    if b"aA" not in cases and b"AAa" not in cases:
+        return ""  # four times as fast as to find nothing with the expression
     names = list(dict.fromkeys(_IDENTIFIER.findall(text)))[:MOST_IDENTIFIERS]
     return " ".join(" ".join(_PART.findall(name)) for name in names)

@@ -164,6 +164,9 @@ class MemoryReader:
             raise SemsearchError(f"index {self.name} is closed.", "Open it again.")
         return self._draft() or (self._snapshots[-1] if self._snapshots else self._place.state)
 
+    def moment(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         with self._lock:

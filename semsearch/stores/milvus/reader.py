@@ -40,7 +40,9 @@ class MilvusReader(DocumentReader, PassageReader):
     # ---- the whole
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """What is read inside is of its beginning or later."""
+        return self.moment()
+
+    def moment(self) -> AbstractContextManager[None]:
         return self.tables.server.moment()
 
     def version(self) -> int:

@@ -79,6 +79,9 @@ class ShardsReader:
     def snapshot(self) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def moment(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def version(self) -> int:
         return self.manifest.number
 

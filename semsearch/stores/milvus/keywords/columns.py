@@ -47,11 +47,18 @@ def columns(passages: Sequence[tuple[Document, Passage]]) -> list[Row]:
 
 def condition(kind: int, phrase: str) -> str:
     """The condition on the column `words` that every passage with a word, phrase or run fits."""
-    if kind == GRAMS:
-        terms = [GRAM + phrase] if len(phrase) < 3 else [GRAM + term for term in cut(GRAMS, phrase)]
-    else:
-        terms = list(cut(WORDS, phrase))
-    return all_of(terms)
+    return all_of(_terms(kind, phrase))
+
+
+def is_exact(kind: int, phrase: str) -> bool:
+    """Whether only passages with it fit its condition: it is one word, stored as it is."""
+    terms = _terms(kind, phrase)
+    return len(terms) == 1 and stored_terms(kind, phrase) == terms
+
+
+def stored_terms(kind: int, phrase: str) -> list[str]:
+    """What the column `words` of every passage with a word, phrase or run has."""
+    return [term for term in dict.fromkeys(map(_cut, _terms(kind, phrase))) if is_plain(term)]
 
 
 def all_of(terms: Iterable[str]) -> str:
@@ -66,6 +73,12 @@ def of_entry(entry: str) -> str:
         return condition(GRAMS, next(iter(_CJK_RUN.findall(entry)))[:1])
     inside = f" or {condition(GRAMS, entry)}" if len(entry) > 2 else ""
     return f"({condition(WORDS, entry)}{inside})"
+
+
+def _terms(kind: int, phrase: str) -> list[str]:
+    if kind == WORDS:
+        return list(cut(WORDS, phrase))
+    return [GRAM + phrase] if len(phrase) < 3 else [GRAM + term for term in cut(GRAMS, phrase)]
 
 
 def _short_grams(text: str) -> Iterable[str]:

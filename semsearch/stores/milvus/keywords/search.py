@@ -2,14 +2,13 @@
 
 Milvus searches a list of words, which every version since 2.3.2 can and later ones have an index for. Sparse vectors
 came in 2.4 and BM25 in 2.5, with other statistics and another notion of a word. Here both are the local store's, so a
-search finds the same. Of more than MOST_READ passages with the words of a query, those are read that are best when each
-word stands in them once; of more than MOST_FOUND, only so many are looked at.
+search finds the same. Only passages are read that may be among the best (`candidates`), and at most MOST_READ.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +17,9 @@ from semsearch.stores import bm25, keyword_search
 from semsearch.stores.entries import keywords
 from semsearch.stores.milvus import rows
 from semsearch.stores.milvus.keywords import columns as words
+from semsearch.stores.milvus.keywords.lists import MOST_READ, WordLists
 from semsearch.stores.query_words import has_cjk, terms
-from semsearch.stores.terms import GRAMS, WORDS, Tokens, cut
+from semsearch.stores.terms import GRAMS, WORDS, Row, Tokens
 from semsearch.types import Document
 
 if TYPE_CHECKING:
@@ -27,12 +27,9 @@ if TYPE_CHECKING:
 
     from semsearch.stores.bm25 import Scores
     from semsearch.stores.milvus.index_tables import IndexTables
-    from semsearch.stores.milvus.server.calls import Row
     from semsearch.stores.protocol import Lexical
     from semsearch.types import Ids
 
-MOST_FOUND = 20_000
-MOST_READ = 2_000
 SAMPLE = 2_000  # passages whose lengths give the mean
 KINDS = {"passages_fts": WORDS, "passages_cjk": GRAMS}
 _LENGTH = {WORDS: "length", GRAMS: "characters"}
@@ -51,9 +48,9 @@ class MilvusMatching:
 
     def __init__(self, tables: IndexTables, within: Sequence[str] | None) -> None:
         self._tables = tables
-        self._within = within
+        self._lists = WordLists(tables, within, self._read)
+        self._texts: dict[int, Row] = {}
         self._sizes: dict[str, int] = {}
-        self._counted: dict[tuple[int, str], int] = {}
         self._means: dict[int, float] = {}
 
     def size(self, table: str) -> int:
@@ -63,39 +60,41 @@ class MilvusMatching:
         return self._sizes[table]
 
     def counts(self, table: str, phrases: Iterable[str]) -> dict[str, int]:
-        return {phrase: self._having(KINDS[table], phrase) for phrase in phrases}
-
-    def _having(self, kind: int, phrase: str) -> int:
-        key = kind, phrase
-        if key not in self._counted:
-            self._counted[key] = self._tables.passages.count(words.condition(kind, phrase))
-        return self._counted[key]
+        return {phrase: self._lists.count(KINDS[table], phrase) for phrase in phrases}
 
     def best(self, table: str, phrases: Sequence[str], k: int) -> Counter[int]:
         kind = KINDS[table]
-        weights = {phrase: bm25.idf(self.size(table), self._having(kind, phrase)) for phrase in phrases}
-        mean = self._mean(kind) if phrases else 1.0
-        found = self._candidates(kind, phrases)
-        if len(found) > MOST_READ:
-            found = sorted(found, key=lambda row: -_rough(row, kind, weights, mean))[: max(MOST_READ, 2 * k)]
+        weights = {phrase: bm25.idf(self.size(table), self._lists.count(kind, phrase)) for phrase in phrases}
         scores: Counter[int] = Counter()
-        with self._read([row["id"] for row in found]) as read:
-            lengths = dict(zip(read.texts, read.sizes()[kind].tolist(), strict=True))
-            for phrase, weight in weights.items():
-                ids, counts = _occurrences(read, kind, phrase)
-                sizes = np.array([lengths[one] for one in ids], dtype=np.int64)
-                scored = bm25.scores(weight, np.array(counts, dtype=np.int64), sizes, mean)
-                scores.update(dict(zip(ids, scored.tolist(), strict=True)))
+        if not weights:
+            return scores
+        mean = self._mean(kind)
+        found = self._lists.candidates(kind, weights, k, mean)
+        for ids, most in found.reading(k, max(MOST_READ, 2 * k)):
+            kth = sorted(scores.values())[-k] if len(scores) >= k else 0.0
+            if not (wanted := ids[most >= kth].tolist()):
+                break
+            scores.update(self._scored(kind, weights, mean, wanted))
         return Counter(dict(sorted(scores.items(), key=_order)[:k]))
 
+    def _scored(self, kind: int, weights: Mapping[str, float], mean: float, ids: Sequence[int]) -> Counter[int]:
+        scores: Counter[int] = Counter()
+        with self._read(ids) as read:
+            lengths = dict(zip(read.texts, read.sizes()[kind].tolist(), strict=True))
+            for phrase, weight in weights.items():
+                having, counts = read.occurrences_of_phrase(kind, phrase)
+                sizes = np.array([lengths[one] for one in having.tolist()], dtype=np.int64)
+                scored = bm25.scores(weight, counts, sizes, mean)
+                scores.update(dict(zip(having.tolist(), scored.tolist(), strict=True)))
+        return scores
+
     def of_short_run(self, run: str) -> Counter[int]:
-        found = [row["id"] for row in self._candidates(GRAMS, [run])]
-        with self._read(found) as read:
+        with self._read(self._lists.with_any(GRAMS, [run])) as read:
             ids, counts = read.occurrences(GRAMS, run)
             lengths = np.array([len(read.texts[one]) for one in ids.tolist()], dtype=np.int64)
         if not len(ids):
             return Counter()
-        weight = bm25.idf(self.size("passages_fts"), self._having(GRAMS, run))
+        weight = bm25.idf(self.size("passages_fts"), self._lists.count(GRAMS, run))
         scores = bm25.scores(weight, counts, lengths, float(lengths.mean()))
         return Counter(dict(zip(ids.tolist(), scores.tolist(), strict=True)))
 
@@ -113,34 +112,23 @@ class MilvusMatching:
         """Milvus cannot list them, so no word is corrected."""
         return []
 
-    def _candidates(self, kind: int, phrases: Sequence[str]) -> list[Row]:
-        """At most MOST_FOUND passages with any of some phrases: their ids, lengths and words."""
-        if not phrases:
-            return []
-        any_of = " or ".join(words.condition(kind, phrase) for phrase in phrases)
-        conditions = [f"({any_of})"] if self._within is None else [f"({one}) and ({any_of})" for one in self._within]
-        found: list[Row] = []
-        for piece in self._tables.passages.fitting(conditions, ["length", "characters", "words"]):
-            found += piece
-            if len(found) >= MOST_FOUND:
-                break
-        return found
-
     def _read(self, ids: Sequence[int]) -> Tokens:
         """The texts of passages that their documents name, cut into terms."""
+        self._remember([one for one in ids if one not in self._texts])
+        return Tokens([self._texts[one] for one in sorted(ids) if one in self._texts])
+
+    def _remember(self, ids: Sequence[int]) -> None:
         tables = self._tables
         found = list(tables.passages.get(ids, ["document", "data"]).values())
         documents = tables.documents.get({row["document"] for row in found}, ["head"])
         heads = {row["key"]: head for row, head in tables.heads(list(documents.values()))}
         parts = tables.parts(found, "data")
-        read = []
-        for row in sorted(found, key=lambda row: int(row["id"])):
+        for row in found:
             head = heads.get(row["document"])
             if head is not None and row["id"] in head.ids:
                 passage = rows.passage_of(row, parts)
                 more = keywords(Document(head.uri, "", title=head.title), passage)
-                read.append((int(row["id"]), passage.text, more, int(has_cjk(passage.text))))
-        return Tokens(read)
+                self._texts[row["id"]] = row["id"], passage.text, more, int(has_cjk(passage.text))
 
     def _mean(self, kind: int) -> float:
         if kind not in self._means:
@@ -150,24 +138,5 @@ class MilvusMatching:
         return self._means[kind]
 
 
-def _occurrences(read: Tokens, kind: int, phrase: str) -> tuple[list[int], list[int]]:
-    """The passages that have a phrase, and how often; in a phrase of several terms, once."""
-    found = cut(kind, phrase)
-    if len(found) == 1:
-        ids, counts = read.occurrences(kind, found[0])
-        return ids.tolist(), counts.tolist()
-    having = sorted(read.matching(kind, phrase))
-    return having, [1] * len(having)
-
-
 def _order(scored: tuple[int, float]) -> tuple[float, int]:
     return -scored[1], scored[0]
-
-
-def _rough(row: Row, kind: int, weights: dict[str, float], mean: float) -> float:
-    """The BM25 of a passage in which each of its words stands once."""
-    there = {*row["words"]}
-    prefix = words.GRAM if kind == GRAMS else ""
-    norm = bm25.K1 * (1 - bm25.B + bm25.B * row[_LENGTH[kind]] / mean)
-    found = [weight for phrase, weight in weights.items() if all(prefix + one in there for one in cut(kind, phrase))]
-    return float(sum(found) * (bm25.K1 + 1) / (1 + norm))
