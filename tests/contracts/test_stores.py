@@ -14,7 +14,7 @@ import pytest
 from helpers.filter_model import Row, holds, random_metadata, trees
 from helpers.memory_store import MemoryDriver
 from helpers.postgres import new_database
-from helpers.remote_stores import Addressed, milvus_lite, milvus_server
+from helpers.remote_stores import MILVUS, Addressed
 from helpers.stores import DIM, entry, source, vectors_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -56,7 +56,6 @@ class Place:
         return writer, space
 
 
-MILVUS = (milvus_lite, milvus_server)  # what stands in for a server, and a real one
 PLACES = [
     *(name for name in drivers.names() if name != "milvus" and not drivers.load(name).READ_ONLY),
     "memory",

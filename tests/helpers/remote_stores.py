@@ -54,6 +54,9 @@ def milvus_server(folder: Path) -> Iterator[Any]:
         yield Addressed(milvus, server.address)
 
 
+MILVUS = (milvus_lite, milvus_server)  # what stands in for a server, and a real one
+
+
 def _require(*more: str) -> None:
     for package in ("pymilvus", *more):
         if find_spec(package) is None:

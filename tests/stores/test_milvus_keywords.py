@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.remote_stores import milvus_lite
+from helpers.remote_stores import MILVUS
 from helpers.stores import DIM, entry
 
 from semsearch.stores import local
@@ -24,14 +24,16 @@ ASKED = ["wordp", "worda wordb", "wordo wordb worda", '"worda wordb"', "wordn wo
 pytestmark = pytest.mark.scale
 
 
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[StoreReader, StoreReader]]:
-    """The same 900 passages in Milvus Lite and in a local store; the later a word, the rarer it is."""
+@pytest.fixture(scope="module", params=MILVUS, ids=lambda made: made.__name__)
+def both(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[StoreReader, StoreReader]]:
+    """The same 900 passages in Milvus and in a local store; the later a word, the rarer it is."""
     folder = tmp_path_factory.mktemp("keywords")
     chance = random.Random(7)
     texts = itertools.islice(iter(lambda: _text(chance), None), 900)
     entries = [entry(f"d{at}", text) for at, text in enumerate(texts)]
-    with milvus_lite(folder) as driver:
+    with request.param(folder) as driver:
         opened: list[Any] = [driver.create(folder / "there"), local.create(folder / "here")]
         for writer in opened:
             writer.replace(entries, writer.add_space("fingerprint", "stand-in", DIM, {}).id)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.commandline import CommandLine
-from helpers.remote_stores import milvus_lite
+from helpers.remote_stores import MILVUS
 from helpers.stores import NARROW, WIDE
 
 from semsearch import Document, Index, Progress
@@ -41,20 +41,19 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return found
 
 
-@pytest.fixture(scope="module")
-def lite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("lite")
-    with milvus_lite(folder):
-        yield f"milvus:{folder}/milvus.db?patience=5"
+@pytest.fixture(scope="module", params=MILVUS, ids=lambda made: made.__name__)
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with request.param(tmp_path_factory.mktemp("milvus")) as driver:
+        yield f"milvus:{driver.address}"
 
 
 @pytest.fixture
-def shared(lite: str, tmp_path: Path) -> Iterator[tuple[Index, Index]]:
+def shared(store: str, tmp_path: Path) -> Iterator[tuple[Index, Index]]:
     """One index on two machines, with a document."""
     name = f"shared-{tmp_path.name[-20:]}"
-    with Index.create(name, encoder=WIDE, home=tmp_path / "a", store=lite) as one:
+    with Index.create(name, encoder=WIDE, home=tmp_path / "a", store=store) as one:
         one.add([Document("d0", "Diesel engines ignite by compression.")])
-        assert Index.link(name, lite, tmp_path / "b")
+        assert Index.link(name, store, tmp_path / "b")
         with Index.open(name, encoder=WIDE, home=tmp_path / "b") as two:
             yield one, two
 
