@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Article leads in a server, embedded by a Ray cluster of three nodes: are they those of a local index?
+"""Article leads in PostgreSQL, embedded by a Ray cluster of three nodes: are they those of a local index?
 
-    scripts/ray_leads.py postgres milvus [-m MODEL] [--documents N] [--keep FOLDER] [-o FIGURES.json]
+    scripts/ray_leads.py [-m MODEL] [--documents N] [--keep FOLDER] [-o FIGURES.json]
 
 A local index is made by one process, without Ray; FOLDER keeps it between runs. Then `semsearch index --engine ray`
-makes an index of the same file in each server, with a worker on each node. Of each: passages of the local index that
+makes an index of the same file in PostgreSQL, with a worker on each node. Of each: passages of the local index that
 are missing, left over or have another text, vectors that differ from its own (cosine below 0.9999), problems that
 `verify` tells, and how many of the first ten passages of every 100th title are those that an exact search of the local
-index finds. The cluster and the servers run in a network namespace of their own.
+index finds. The cluster and the server run in a network namespace of their own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 import ray_nodes
 from bench_scale_job import leads
 from index_contents import held, near
-from scale_faults import SERVERS
+from scale_faults import postgres
 from scale_parity import overlap
 from server_faults import Place, Server
 
@@ -38,7 +38,6 @@ NAME = "leads"
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("stores", nargs="+", choices=sorted(SERVERS))
     options.add_argument("-m", dest="model", default="default")
     options.add_argument("--documents", type=int, default=10**9)
     options.add_argument("--keep", type=Path, metavar="FOLDER")
@@ -50,7 +49,7 @@ def main() -> int:
         scratch.chmod(0o755)  # PostgreSQL does not run as root
         folder = chosen.keep or scratch
         file, local = made(folder, chosen.model, chosen.documents)
-        found = [{"store": store, **compared(store, scratch, file, local, chosen.model)} for store in chosen.stores]
+        found = compared(scratch, file, local, chosen.model)
     if chosen.o:
         chosen.o.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return 0
@@ -67,10 +66,10 @@ def made(folder: Path, model: str, most: int) -> tuple[Path, Path]:
     return file, local
 
 
-def compared(store: str, scratch: Path, file: Path, local: Path, model: str) -> dict[str, Any]:
-    """What a server has after a job on a cluster, beside the local index."""
-    home = scratch / f"home-{store}"
-    with SERVERS[store](Place(scratch / store)) as server:
+def compared(scratch: Path, file: Path, local: Path, model: str) -> dict[str, Any]:
+    """What the server has after a job on a cluster, beside the local index."""
+    home = scratch / "home"
+    with postgres(Place(scratch / "postgres")) as server:
         with ray_nodes.cluster(NODES, cpus=1) as cluster:
             report = job(cluster, home, server, file, model)
         row = {"added": report["documents"]["added"], **differences(home / NAME, local)}
@@ -78,7 +77,7 @@ def compared(store: str, scratch: Path, file: Path, local: Path, model: str) -> 
         with Index.open(home / NAME) as ours, Index.open(local) as theirs:
             row |= {"backend": ours.info()["spaces"][0]["backend"], **nearest_of_titles(ours, theirs)}
             row |= {"problems": len(ours.verify())}
-    print(json.dumps({"store": store, **row}), flush=True)
+    print(json.dumps(row), flush=True)
     return row
 
 

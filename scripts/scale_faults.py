@@ -1,7 +1,6 @@
 """Break a store's server in the middle of indexing, mend it, run again: is everything there once?
 
-    unshare --net --mount sh -c 'ip link set lo up; python scripts/scale_faults.py milvus [--fault kill] [--trials 10]'
-    unshare --net --mount sh -c 'ip link set lo up; python scripts/scale_faults.py postgres [--fault cut]'
+    unshare --net --mount sh -c 'ip link set lo up; python scripts/scale_faults.py [--fault kill] [--trials 10]'
 
 A clean run is made first. In each trial `semsearch index` runs as a process of its own; a moment after a random share
 of the documents is there, the fault happens (`server_faults` says which there are), while the process waits; in every
@@ -24,12 +23,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import milvus_standalone
 import postgres_server
 import server_faults
 from index_contents import Vectors, compared, contents, document
@@ -46,22 +43,14 @@ CODES = (0, 1, 7, -signal.SIGKILL)  # of a run that ends well, fails, waits too 
 WRONG = ("unclear", "lost", "missing", "left_over", "vectors_differ", "problems", "encoded_again")
 
 
-def milvus(place: Place) -> AbstractContextManager[Server]:
-    return milvus_standalone.running(place.folder, host=place.host, inside=place.inside)
-
-
 def postgres(place: Place) -> AbstractContextManager[Server]:
     place.folder.parent.chmod(0o755)  # PostgreSQL does not run as root
     host = place.host if place.cable is not None else ""
     return postgres_server.running_at(place.folder, host=host, inside=place.inside)
 
 
-SERVERS: dict[str, Callable[[Place], AbstractContextManager[Server]]] = {"milvus": milvus, "postgres": postgres}
-
-
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("store", choices=sorted(SERVERS))
     options.add_argument("--fault", choices=server_faults.FAULTS, default="kill")
     options.add_argument("--trials", type=int, default=10)
     options.add_argument("--documents", type=int, default=1_000)
@@ -73,11 +62,11 @@ def main() -> int:
     with (
         tempfile.TemporaryDirectory(prefix="faults-") as scratch,
         server_faults.place(chosen.fault, Path(scratch), chosen.megabytes) as place,
-        SERVERS[chosen.store](place) as server,
+        postgres(place) as server,
     ):
         found = tried(chosen, Path(scratch), place, server)
     total = {key: sum(row[key] for row in found) for key in found[0] if key not in TOLD}
-    summary = {"store": chosen.store, "fault": chosen.fault, "trials": len(found), **total}
+    summary = {"store": "postgres", "fault": chosen.fault, "trials": len(found), **total}
     print(json.dumps(summary))
     if chosen.json:
         chosen.json.write_text(json.dumps({**summary, "each": found}, indent=1) + "\n", encoding="utf-8")

@@ -150,5 +150,13 @@ def place(fault: str, scratch: Path, megabytes: int) -> Iterator[Place]:
             yield Place(scratch / "server")
 
 
+def require_namespace() -> None:
+    """Raise RuntimeError where this network has more than the loopback, or a cable to another such one."""
+    lines = Path("/proc/self/net/dev").read_text(encoding="ascii").splitlines()[2:]
+    others = [name for line in lines if (name := line.split(":")[0].strip()) not in ("lo", *CABLE)]
+    if others:
+        raise RuntimeError(f"this network has more than the loopback ({', '.join(others)}): use unshare --net.")
+
+
 def _run(*command: str) -> None:
     subprocess.run(command, check=True)

@@ -168,10 +168,9 @@ class Index:
         With `encoder=None` and `dimensions`, the width of its vectors, it has no encoder: every document is added with
         a vector of your own, searches pass a vector or are by keyword, and hits have no strength.
 
-        `store` names the package of `semsearch.stores` that stores it; "postgres:postgresql://host/database" and
-        "milvus:http://host:19530" make a collection of that name on a server, and here a link to it (`link`).
-        Raises UsageError where an index or collection exists, unless `exist_ok`, which opens it, and UnknownName for
-        an unknown `store` or `backend`.
+        `store` names the package of `semsearch.stores` that stores it; "postgres:postgresql://host/database"
+        makes a collection of that name on a server, and here a link to it (`link`). Raises UsageError where an index or
+        collection exists, unless `exist_ok`, which opens it, and UnknownName for an unknown `store` or `backend`.
         """
         if splitter is not None and not isinstance(splitter, Splitter):
             raise UsageError(f"splitter is of type {type(splitter).__name__}.", "Pass Splitter(size=…, overlap=…).")
@@ -179,7 +178,6 @@ class Index:
             raise UnknownName("backend", backend, cls.backends())
         folder = settings.index_folder(name, home)
         driver, address = drivers.parse(store)
-        drivers.check_backend(driver, backend)
         if cls.exists(folder) or (exist_ok and driver.link(folder, address)):
             if exist_ok:
                 return cls.open(folder, encoder=encoder)._checked(encoder, dimensions)
@@ -280,8 +278,7 @@ class Index:
         trust: bool = False,
         progress: Callable[[Progress], None] = _silent,
     ) -> Index:
-        """A new index out of a dump. Those of a local store, PostgreSQL and Milvus are of one kind; `store` is as for
-        `create`.
+        """A new index out of a dump. Those of a local store and PostgreSQL are of one kind; `store` is as for `create`.
 
         It follows no folder, and does not download its encoder, unless you `trust` the dump or call `trust()` later.
         What was set aside is in `info()["recipe"]["set_aside"]`. Raises UsageError where an index exists, Corrupt for a
@@ -1216,8 +1213,7 @@ class Index:
             self._writer().compact(progress)
 
     def rebuild(self, backend: str = "auto") -> None:
-        """Rebuild the vector cache with this backend, and use it from now on. Raises UsageError for one in Milvus."""
-        drivers.check_backend(drivers.find(self.path), backend)
+        """Rebuild the vector cache with this backend, and use it from now on."""
         with self._turn:
             self._writer().rebuild(backend)
 
@@ -1291,8 +1287,6 @@ class Index:
         """
         whole_number("sample", sample)
         whole_number("k", k)
-        if keep:
-            drivers.check_backend(drivers.find(self.path), "fastest")
         found = audit.race_of_backends(self._reader, self._space, sample, k, recall, progress)
         kept = bool(keep and found["fastest"])
         if kept:

@@ -227,7 +227,7 @@ class Reembedder:
         if counts["vectors"][space.id] == counts["passages"]:
             return
         missing = self._reader.without_vector(space.id, limit=LAST + 1)
-        if len(self._reader.passages(missing)) > LAST:  # those of a deleted document may be left in Milvus
+        if len(self._reader.passages(missing)) > LAST:
             raise _Behind
         self._encode_missing(space)
         if self._failed:

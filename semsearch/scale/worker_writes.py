@@ -18,7 +18,7 @@ from semsearch.stores import drivers, links, machine
 from semsearch.stores.records import UNFINISHED, Entry
 from semsearch.types import Document
 
-STORES = ("postgres",)  # Milvus has no transactions: a writer of a machine clears what another of it has not finished
+STORES = ("postgres",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Target:
 
 
 def target(index: Path, space: int) -> Target | None:
-    """The collection that `index` is a link to; None where one process has to write: on this machine, and in Milvus."""
+    """The collection that `index` is a link to; None where one process has to write: on this machine."""
     file = index / links.FILE
     if not file.is_file() or links.read(index).store not in STORES:
         return None

@@ -71,9 +71,8 @@ class CurrentSpace:
         while True:
             used = None
             try:
-                with self._reader.moment():
-                    used = self.now()
-                    return search(used.searcher)
+                used = self.now()
+                return search(used.searcher)
             except NotFound:
                 if used is None or self.now() is used:
                     raise

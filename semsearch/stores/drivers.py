@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from semsearch.errors import NotFound, UnknownName, UsageError
+from semsearch.stores import links
 
 if TYPE_CHECKING:
     from semsearch.stores.protocol import SalvageReader, StoreReader, StoreWriter
@@ -23,15 +24,9 @@ DEFAULT = "local"
 class StoreDriver(Protocol):
     """The members of a package of `stores/`: an index is created, opened, renamed, removed and copied through it.
 
-    TRANSACTIONAL: whether the store has transactions: one is written whole or not at all, whatever ends the process, a
-    snapshot is of one moment, and passage ids ascend. One without writes in an order in which a kill leaves every
-    document as it was or as it is to be, and the same write, repeated, makes the rest whole; a snapshot is of its
-    beginning or later; a passage that is stored again with the same document, place and text has the same id again.
+    A transaction is written whole or not at all, whatever ends the process; a snapshot is of one moment; passage ids
+    ascend.
     """
-
-    TRANSACTIONAL: bool
-
-    CHOSEN_BACKEND: bool  # whether searches use the vector index that the "backend" of a recipe names
 
     READ_ONLY: bool  # what calls other than those that read change nothing, and raise UsageError; `remove` may remove
 
@@ -161,26 +156,28 @@ def folder(store: str) -> Path:
     return Path(address)
 
 
-def check_backend(driver: StoreDriver, backend: str) -> None:
-    """Raises UsageError for a vector index that is chosen where that has no meaning."""
-    if backend != "auto" and not driver.CHOSEN_BACKEND and not driver.READ_ONLY:
-        raise UsageError(
-            f"the backend {backend!r} is of other stores: here the address names the vector index.",
-            "Name it as in milvus:http://host:19530?index=HNSW, when the index is made.",
-            "Leave --backend-type out; name it as in --store 'milvus:http://host:19530?index=HNSW', for a new index.",
-        )
-
-
 def exists(location: Path) -> bool:
-    """Whether any driver has a store at `location`."""
-    return any(load(name).exists(location) for name in names())
+    """Whether any driver has a store at `location`, or a link to a store that this version does not have is there."""
+    return any(load(name).exists(location) for name in names()) or links.store(location) is not None
 
 
 def find(location: Path) -> StoreDriver:
-    """The driver of the store at `location`; the default one, which raises NotFound, where there is none."""
-    return next((driver for driver in map(load, names()) if driver.exists(location)), load())
+    """The driver of the store at `location`; the default one, which raises NotFound, where there is none.
+
+    Raises NotFound for a link to a store that this version does not have.
+    """
+    if driver := next((driver for driver in map(load, names()) if driver.exists(location)), None):
+        return driver
+    if store := links.store(location):
+        raise NotFound(
+            f"the documents of {location.name} are in a store called {store!r}, which this version of semsearch does "
+            f"not have; it has {', '.join(names())}.",
+            "Dump it with the version that made it (Index.dump), and restore that dump here: Index.restore(…).",
+            "Dump it with the version that made it (semsearch dump), and restore that dump here: semsearch restore.",
+        )
+    return load()
 
 
 def stores_below(home: Path) -> list[str]:
-    """The stores of all drivers directly below `home`, sorted."""
-    return sorted({store for name in names() for store in load(name).names(home)})
+    """The stores directly below `home`, sorted; links to stores that this version does not have among them."""
+    return sorted({store for name in names() for store in load(name).names(home)} | set(links.names(home)))

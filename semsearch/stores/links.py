@@ -54,12 +54,13 @@ def refuse_secrets(address: str, variable: str) -> None:
         raise UsageError("the address of a store has a password or token in it.", f"Set {variable} instead.")
 
 
-def exists(location: Path, store: str) -> bool:
-    """Whether `location` has a link to a store of this driver."""
+def store(location: Path) -> str | None:
+    """The driver of the store that `location` has a link to; None where there is no link that can be read."""
     try:
-        return _read(location / FILE).get("store") == store
+        name = _read(location / FILE).get("store")
     except (OSError, ValueError):
-        return False
+        return None
+    return name if isinstance(name, str) else None
 
 
 def read(location: Path) -> Link:
@@ -94,9 +95,9 @@ def write(location: Path, link: Link) -> None:
         raise SemsearchError(f"{location} cannot be created: {error.strerror}.", "Choose another folder.") from error
 
 
-def names(home: Path, store: str) -> list[str]:
-    """The folders with a link to a store of this driver directly below `home`, sorted."""
-    return sorted(file.parent.name for file in home.glob(f"*/{FILE}") if exists(file.parent, store))
+def names(home: Path) -> list[str]:
+    """The folders with a link directly below `home`, sorted."""
+    return sorted(file.parent.name for file in home.glob(f"*/{FILE}") if store(file.parent))
 
 
 def identity(location: Path) -> tuple[int, int]:

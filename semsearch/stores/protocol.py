@@ -5,8 +5,6 @@ or FAISS: the store compiles a parsed filter to its own language and does dense 
 normalised: higher is better, a cosine is a cosine.
 `tests/contracts/test_stores.py` runs over every store and over an in-memory one.
 
-A store on a server without transactions promises less of them (`drivers.StoreDriver.TRANSACTIONAL`).
-
 Letters: `n` passages, `q` queries, `d` vector width, `k` neighbours. Ids (n,) are int64 and never used twice.
 """
 
@@ -125,9 +123,6 @@ class StoreReader(Protocol):
     # ---- the whole
     def snapshot(self) -> AbstractContextManager[None]:
         """Everything read inside is of one moment. May be nested."""
-
-    def moment(self) -> AbstractContextManager[None]:
-        """What is read inside is of its beginning or later: as outside, but servers are waited for once."""
 
     def version(self) -> int:
         """A counter that every commit raises."""
@@ -315,11 +310,7 @@ class StoreWriter(Protocol):
         """Remove files and the documents that came from them; the number of documents deleted."""
 
     def alone(self, purpose: str) -> AbstractContextManager[None]:
-        """No other machine is at work for the same `purpose` meanwhile. Raises Locked where one is.
-
-        In Milvus a machine that was not heard of for minutes is taken to be dead; should it only have slept, it is told
-        by `use_space`, which raises Locked then.
-        """
+        """No other machine is at work for the same `purpose` meanwhile. Raises Locked where one is."""
 
     # ---- the whole
     def latest_recipe(self) -> JsonObject:
@@ -334,7 +325,7 @@ class StoreWriter(Protocol):
     def use_space(self, space: int) -> None:
         """Make a space the current one. Raises NotFound, and Locked where `alone` was lost meanwhile.
 
-        In a store with transactions, no other writer changes documents from here until the transaction ends.
+        No other writer changes documents from here until the transaction ends.
         """
 
     def drop_space(self, space: int) -> None:

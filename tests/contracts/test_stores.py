@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from helpers.filter_model import Row, holds, random_metadata, trees
 from helpers.memory_store import MemoryDriver
-from helpers.postgres import new_database
-from helpers.remote_stores import MILVUS, Addressed
+from helpers.postgres import Addressed, new_database
 from helpers.stores import DIM, entry, source, vectors_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -57,9 +56,8 @@ class Place:
 
 
 PLACES = [
-    *(name for name in drivers.names() if name != "milvus" and not drivers.load(name).READ_ONLY),
+    *(name for name in drivers.names() if not drivers.load(name).READ_ONLY),
     "memory",
-    *(pytest.param(made, id=made.__name__, marks=pytest.mark.scale) for made in MILVUS),
 ]
 
 
@@ -69,9 +67,6 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if request.param == "postgres":
         address = new_database(request.getfixturevalue("postgres"))
         yield Place(Addressed(drivers.load(request.param), address), folder, many_writers=True)
-    elif callable(request.param):
-        with request.param(folder) as driver:
-            yield Place(driver, folder)
     else:
         yield Place(MemoryDriver() if request.param == "memory" else drivers.load(request.param), folder)
 
@@ -87,12 +82,6 @@ def made(place: Place) -> Iterator[tuple[StoreWriter, Space]]:
 def contents(reader: StoreReader) -> dict[str, list[str]]:
     """{document: its passages in order}, read the way a search reads them."""
     return {uri: [one.text for one in reader.passages(reader.passage_ids(uri))] for uri, _ in reader.titles()}
-
-
-def transactional(place: Place) -> None:
-    """Skip a test of what only a store with transactions promises."""
-    if not place.driver.TRANSACTIONAL:
-        pytest.skip("this store has no transactions")
 
 
 def silent(_: Progress) -> None:
@@ -197,8 +186,7 @@ def test_a_passage_id_is_never_used_for_another_text(made: tuple[StoreWriter, Sp
         writer.delete(["d1", text])
 
 
-def test_ids_ascend_and_are_never_used_twice(place: Place, made: tuple[StoreWriter, Space]) -> None:
-    transactional(place)
+def test_ids_ascend_and_are_never_used_twice(made: tuple[StoreWriter, Space]) -> None:
     writer, space = made
     seen = set(all_ids(writer.reader))
     for change in range(3):
@@ -416,7 +404,6 @@ def test_every_commit_raises_the_version_once(place: Place, made: tuple[StoreWri
 
 
 def test_a_snapshot_is_of_one_moment(place: Place, made: tuple[StoreWriter, Space]) -> None:
-    transactional(place)
     writer, space = made
     query = vectors_of(["New text"])
     with place.driver.open_reader(writer.reader.location) as reader:
@@ -1118,7 +1105,7 @@ def used(driver: StoreDriver, monkeypatch: pytest.MonkeyPatch, home: Path, folde
         said.append(len(index.sample_vectors(3).ids))
         said.append({key: index.info()[key] for key in ("name", "documents", "passages", "vectors", "recipe")})
         index.compact()
-        index.rebuild("exact" if driver.CHOSEN_BACKEND else "auto")
+        index.rebuild("exact")
         note("tea", mode="semantic", k=2)
         report = index.reembed(HashingEncoder(64), keep_old=True)
         said.append((report.passages, report.encoded, report.kept, index.verify()))

@@ -24,11 +24,9 @@ import numpy as np
 from helpers import filter_model
 from helpers.filter_model import Row
 from semsearch.errors import Corrupt, Locked, NotFound, SemsearchError, UnknownName, UsageError
-from semsearch.stores import local, milvus
+from semsearch.stores import local
 from semsearch.stores.drivers import StoreDriver
 from semsearch.stores.filters import BUILTINS, Exists, Filter, PathGlob, fields
-from semsearch.stores.milvus.reader import MilvusReader
-from semsearch.stores.milvus.writer import MilvusWriter
 from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical, Rebuild, SalvageReader, StoreReader, StoreWriter
 from semsearch.stores.records import (
     DocumentStamp,
@@ -163,9 +161,6 @@ class MemoryReader:
         if self._closed:
             raise SemsearchError(f"index {self.name} is closed.", "Open it again.")
         return self._draft() or (self._snapshots[-1] if self._snapshots else self._place.state)
-
-    def moment(self) -> AbstractContextManager[None]:
-        return nullcontext()
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -619,9 +614,7 @@ class MemoryWriter:
 class MemoryDriver:
     """Stores by their path, for as long as this object lives."""
 
-    TRANSACTIONAL = True
     READ_ONLY = False
-    CHOSEN_BACKEND = True
 
     def __init__(self) -> None:
         self._places: dict[Path, Place] = {}
@@ -728,9 +721,9 @@ class MemoryDriver:
 
 
 # mypy checks that each has all that the protocols ask for, in the right shapes
-_READERS: tuple[type[StoreReader], ...] = (MemoryReader, local.LocalReader, MilvusReader)
-_WRITERS: tuple[type[StoreWriter], ...] = (MemoryWriter, local.LocalWriter, MilvusWriter)
-_DRIVERS: tuple[StoreDriver, ...] = (MemoryDriver(), local, milvus)
+_READERS: tuple[type[StoreReader], ...] = (MemoryReader, local.LocalReader)
+_WRITERS: tuple[type[StoreWriter], ...] = (MemoryWriter, local.LocalWriter)
+_DRIVERS: tuple[StoreDriver, ...] = (MemoryDriver(), local)
 
 
 # ---- records

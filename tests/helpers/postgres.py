@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +24,25 @@ def missing() -> str:
     if find_spec("psycopg") is None:
         return "psycopg is not installed (the extra `scale`)"
     return "" if postgres_server.binaries() else "pgserver is not installed (the extra `dev`)"
+
+
+class Addressed:
+    """A driver whose new stores are all at one address, so that tests can call it like that of a local store."""
+
+    def __init__(self, driver: Any, address: str) -> None:
+        self._driver, self.address = driver, address
+
+    def create(self, location: Path, fill: Callable[..., None] | None = None, /, *, address: str = "") -> Any:
+        return self._driver.create(location, fill, address=address or self.address)
+
+    def restore(self, file: Path, location: Path, prepare: Any, progress: Any, /, *, address: str = "") -> None:
+        self._driver.restore(file, location, prepare, progress, address=address or self.address)
+
+    def link(self, location: Path, address: str, /) -> bool:
+        return bool(self._driver.link(location, address or self.address))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._driver, name)
 
 
 def new_database(server: postgres_server.PostgresServer) -> str:

@@ -170,18 +170,6 @@ def test_workers_write_into_postgresql_by_themselves(
     assert again["documents"]["unchanged"] == 180 and "nothing to embed" in err  # type: ignore[index]
 
 
-def test_the_driver_writes_into_milvus(rays: Cluster, notes: Path, tmp_path: Path) -> None:
-    pytest.importorskip("milvus_lite")
-    to = ("-n", tmp_path / "remote", "--store", f"milvus:{tmp_path}/milvus.db", "--workers", "2")
-    found, err = ok(rays, notes, *to, "-m", "hashing", "--shard-size", 40)
-    assert found["documents"]["added"] == 180 and "180 documents" in err  # type: ignore[index]
-    with Index.create(tmp_path / "local", encoder="hashing") as index:
-        index.sync([notes])
-    again, err = ok(rays, notes, "-n", tmp_path / "remote")
-    assert again["documents"]["unchanged"] == 180 and "nothing to embed" in err  # type: ignore[index]
-    assert_same(tmp_path / "remote", tmp_path / "local")  # last: the process that opens a file of Lite keeps it
-
-
 GPUS = """
 import json, os, sys, time
 from collections.abc import Iterator

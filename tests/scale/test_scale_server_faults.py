@@ -28,7 +28,7 @@ def own_namespaces() -> None:
     if os.geteuid():
         pytest.skip("networks and mounts need root: run scripts/test --scale as root")
     try:
-        loaded("milvus_standalone").require_namespace()
+        loaded("server_faults").require_namespace()
     except RuntimeError as error:
         pytest.skip(str(error))
 

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from helpers.commandline import CommandLine
 
+from semsearch import Index
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.stores import drivers, links
 from semsearch.stores.links import Link
@@ -17,8 +19,22 @@ LINK = Link("postgres", "postgresql://host/notes", "notes", links.new_id())
 def test_a_link_is_read_as_it_was_written_and_lists_its_name(tmp_path: Path) -> None:
     links.write(tmp_path / "notes", LINK)
     assert links.read(tmp_path / "notes") == LINK
-    assert links.exists(tmp_path / "notes", "postgres") and not links.exists(tmp_path / "notes", "milvus")
-    assert links.names(tmp_path, "postgres") == ["notes"] and links.names(tmp_path, "milvus") == []
+    assert (links.store(tmp_path / "notes"), links.store(tmp_path / "other")) == ("postgres", None)
+    assert links.names(tmp_path) == drivers.load("postgres").names(tmp_path) == ["notes"]
+
+
+def test_a_link_to_a_store_of_another_version_says_how_the_index_moves(cli: CommandLine, tmp_path: Path) -> None:
+    links.write(tmp_path / "old", Link("milvus", "http://host:19530", "old", links.new_id()))
+    assert drivers.exists(tmp_path / "old") and Index.names(tmp_path) == ["old"]
+    for opened in (Index.open, Index.remove):
+        with pytest.raises(NotFound, match=r"called 'milvus'.* it has local, postgres") as refused:
+            opened(tmp_path / "old")
+        assert "Index.restore" in str(refused.value)
+    for command in (["query", "tea", "-n", "old"], ["index", tmp_path, "-n", "old"]):
+        ran = cli("--home", tmp_path, *command)
+        assert ran.code == 3 and "semsearch restore" in ran.err
+    listed = cli.ok("--home", tmp_path, "list", "--json").json["indexes"]
+    assert [one["index"] for one in listed] == ["old"] and "milvus" in listed[0]["problem"]
 
 
 def test_a_collection_made_anew_is_another_index(tmp_path: Path) -> None:

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 from semsearch import Document, Index
-from semsearch.errors import UsageError
-from semsearch.stores import drivers
 from semsearch.vector_index.race import BackendFigures, fastest
 
 COUNT, WIDTH = 400, 16
@@ -53,17 +51,6 @@ def test_the_fastest_is_kept_until_the_index_has_doubled(index: Index, monkeypat
     add(index, COUNT, 3 * COUNT)
     index.compact()
     assert index.info()["spaces"][0]["backend"].startswith("flat")
-
-
-def test_where_an_address_names_the_vector_index_keeping_one_is_refused_before_the_race(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(drivers.find(index.path), "CHOSEN_BACKEND", False)
-    said: list[str] = []
-    with pytest.raises(UsageError, match="the address names the vector index"):
-        index.bench(sample=5, keep=True, progress=said.append)
-    assert said == []
-    assert index.bench(sample=5)["fastest"]
 
 
 def test_a_backend_that_is_asked_for_takes_the_place_of_a_measured_one(index: Index) -> None:

@@ -123,8 +123,8 @@ def index(
         str | None,
         value(
             "STORE",
-            "Where a new index is stored: local, or NAME:ADDRESS of a server, postgres:postgresql://host/database or "
-            "milvus:http://host:19530; one of that name there is linked. Or shards:DIR, alone: make the shards in DIR "
+            "Where a new index is stored: local, or postgres:postgresql://host/database on a server; "
+            "one of that name there is linked. Or shards:DIR, alone: make the shards in DIR "
             "searchable.  [default: local]",
         ),
     ] = None,
@@ -209,7 +209,6 @@ def index(
         _link(folder, store, needed=not (files or from_stdin), options=options, as_json=as_json)
         if not (files or from_stdin):
             return
-    drivers.check_backend(drivers.find(folder), backend_type or "auto")
     model_name = _reference(model, folder, _set(template=template, dtype=dtype, layer=layer))
     job = IndexJob(
         options,

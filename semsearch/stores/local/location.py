@@ -7,9 +7,7 @@ from pathlib import Path
 from semsearch.errors import NotFound
 
 DATABASE = "store.db"
-TRANSACTIONAL = True  # SQLite has transactions
 READ_ONLY = False
-CHOSEN_BACKEND = True
 
 
 def exists(folder: Path) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, suppress
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -79,9 +79,6 @@ class LocalReader(DocumentReader, PassageReader):
 
     def snapshot(self) -> AbstractContextManager[None]:
         return self._db.snapshot()
-
-    def moment(self) -> AbstractContextManager[None]:
-        return nullcontext()
 
     def version(self) -> int:
         return self._db.meta("version")

@@ -7,19 +7,17 @@ from pathlib import Path
 from semsearch.stores import links
 
 STORE = "postgres"
-TRANSACTIONAL = True
 READ_ONLY = False
-CHOSEN_BACKEND = True
 
 
 def exists(location: Path) -> bool:
     """Whether `location` has a link to a collection on a PostgreSQL server."""
-    return links.exists(location, STORE)
+    return links.store(location) == STORE
 
 
 def names(home: Path) -> list[str]:
     """The folders with such a link directly below `home`, sorted."""
-    return links.names(home, STORE)
+    return [name for name in links.names(home) if exists(home / name)]
 
 
 def identity(location: Path) -> tuple[int, int]:

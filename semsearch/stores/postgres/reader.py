@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -65,9 +65,6 @@ class PostgresReader(DocumentReader, PassageReader):
 
     def snapshot(self) -> AbstractContextManager[None]:
         return self._db.snapshot()
-
-    def moment(self) -> AbstractContextManager[None]:
-        return nullcontext()
 
     def version(self) -> int:
         return self._db.count("version")

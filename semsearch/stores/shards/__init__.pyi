@@ -11,9 +11,7 @@ from .driver import restore as restore
 from .driver import salvage as salvage
 from .driver import sql as sql
 from .driver import unlink as unlink
-from .location import CHOSEN_BACKEND as CHOSEN_BACKEND
 from .location import READ_ONLY as READ_ONLY
-from .location import TRANSACTIONAL as TRANSACTIONAL
 from .location import exists as exists
 from .location import identity as identity
 from .location import names as names

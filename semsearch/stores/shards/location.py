@@ -13,9 +13,7 @@ from pathlib import Path
 from semsearch.documents.vector_files import JOB
 from semsearch.errors import NotFound
 
-TRANSACTIONAL = False
 READ_ONLY = True
-CHOSEN_BACKEND = False
 SEARCH, MANIFEST, BUILDING, DOCUMENTS = "search-index", "manifest.json", "building", "documents.db"
 
 

@@ -1,1 +1,0 @@
-"""Filters in the language of Milvus."""

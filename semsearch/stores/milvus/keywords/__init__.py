@@ -1,1 +1,0 @@
-"""Search by words in Milvus."""

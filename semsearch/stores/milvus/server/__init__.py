@@ -1,1 +1,0 @@
-"""A Milvus server: its address, its calls, and its collections as tables with keys."""

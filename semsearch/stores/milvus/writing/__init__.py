@@ -1,1 +1,0 @@
-"""What an index in Milvus has, written part by part; `milvus.writer` joins the parts."""
