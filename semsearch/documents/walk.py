@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from semsearch.documents.ignore import IgnoreRules
+from semsearch.documents.suffixes import STREAMED
 from semsearch.errors import GuardRail, NotFound
 from semsearch.types import Skipped
 from semsearch.utils.globs import path_regex
@@ -24,21 +25,6 @@ MAX_BYTES = 10 * 2**20
 MAX_FILES = 100_000  # with more, it is usually the wrong folder
 VERSION_CONTROL = {".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", "CVS", ".fossil"}
 GENERATED = {"__pycache__", "node_modules"}
-STREAMED = (
-    ".jsonl",
-    ".ndjson",
-    ".jsonlines",
-    ".csv",
-    ".tsv",
-    ".tab",
-    ".db",
-    ".db3",
-    ".sqlite",
-    ".sqlite3",
-    ".mbox",
-    ".mbx",
-    ".warc",
-)
 _KINDS = {
     "image": "png jpg jpeg gif bmp tif tiff webp ico heic heif avif psd xcf raw cr2 nef",
     "audio": "mp3 wav flac ogg oga opus m4a aac wma aiff mid midi",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import random
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from helpers.filemaking import sample
 
 from semsearch.documents import loaders
 from semsearch.documents.loaders import Enclosed, Fields, Place
+from semsearch.documents.suffixes import BY_LOADER, LOADERS
 from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Document, Mark, Skipped
 from semsearch.utils import plugins
@@ -30,7 +33,7 @@ def test_the_loaders_of_the_contract_are_there() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_its_suffixes_are_lower_case_and_lead_to_it(name: str, tmp_path: Path) -> None:
-    suffixes = plugins.load(loaders, name).SUFFIXES
+    suffixes = BY_LOADER.get(name) or plugins.load(loaders, name).SUFFIXES
     assert suffixes and all(suffix == suffix.lower() and suffix.startswith(".") for suffix in suffixes)
     assert all(loaders.loader_for(tmp_path / f"File{suffix.upper()}") == name for suffix in suffixes)
 
@@ -47,9 +50,31 @@ def test_another_process_reads_it_as_this_one_does(name: str, tmp_path: Path) ->
     assert documents(path, name) == list(loaders.read(name, path, SQL))
 
 
-def test_no_suffix_belongs_to_two_loaders() -> None:
-    owners = [(suffix, name) for name in NAMES for suffix in plugins.load(loaders, name).SUFFIXES]
-    assert len({suffix for suffix, _ in owners}) == len(owners)
+def test_the_table_of_suffixes_names_every_loader_of_ours_and_no_suffix_twice() -> None:
+    assert set(BY_LOADER) == set(plugins.names(loaders, foreign=False))
+    assert sum(map(len, BY_LOADER.values())) == len(LOADERS)
+
+
+ON_THE_WAY = """
+import sys
+from pathlib import Path
+from semsearch import Index
+from semsearch.encoders.hashing import HashingEncoder
+
+folder = Path(sys.argv[1])
+with Index.create(folder / "index", encoder=HashingEncoder()) as index:
+    assert index.sync(folder / "notes").added == 5
+print(*sorted(name.rpartition(".")[2] for name in sys.modules if name.startswith("semsearch.documents.loaders.")))
+"""
+
+
+def test_a_folder_of_markdown_loads_no_other_loader(tmp_path: Path) -> None:
+    (notes := tmp_path / "notes").mkdir()
+    for number in range(5):
+        (notes / f"{number}.md").write_text(f"# Note {number}\n\nThe diesel engine.\n")
+    command = [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{ON_THE_WAY}", str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["markdown"]
 
 
 @pytest.mark.parametrize("name", NAMES)

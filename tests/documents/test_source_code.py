@@ -9,7 +9,8 @@ import pytest
 from helpers.filemaking import written
 
 from semsearch.documents import loaders
-from semsearch.documents.loaders import Fields
+from semsearch.documents.loaders import Fields, code
+from semsearch.documents.suffixes import BY_LOADER
 from semsearch.types import Document
 
 PYTHON = '''import os
@@ -41,6 +42,10 @@ def read(path: Path) -> Document:
 
 def sections(document: Document) -> list[tuple[str | None, str]]:
     return [(m.heading, document.text[m.start :].partition("\n")[0].strip()) for m in document.marks]
+
+
+def test_every_suffix_has_a_grammar() -> None:
+    assert set(code.GRAMMARS) == set(BY_LOADER["code"])
 
 
 def test_definitions_are_headings_with_what_stands_above_them(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from programme import record, trials
 from semsearch import Index, SyncOptions
 from semsearch.documents import loaders
 from semsearch.documents.loaders import Exceeded, Fields
+from semsearch.documents.suffixes import BY_LOADER
 from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Document, Skipped
 from semsearch.utils import plugins
@@ -108,7 +109,7 @@ def test_a_damaged_file_is_read_or_skipped_with_a_reason(name: str, tmp_path: Pa
     peak_memory()
     before = peak_memory()
     for seed in range(trials(30, -(-10_000 // len(NAMES)))):
-        path = folder / f"{seed}{plugins.load(loaders, name).SUFFIXES[0]}"
+        path = folder / f"{seed}{BY_LOADER[name][0]}"
         path.write_bytes(variant(name, valid, seed))
         with no_hang():
             became[outcome(path, name)] += 1

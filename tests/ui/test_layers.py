@@ -16,7 +16,7 @@ SHARED = {
     "semsearch.utils.quantities.count",  # the one wording of numbers that commands and pages have in common
     "semsearch.utils.quantities.rounded_down",
     "semsearch.search.page_names.page_name",  # and of the pages of documents
-    "semsearch.documents.loaders.markdown.SUFFIXES",  # and of the files that are Markdown
+    "semsearch.documents.suffixes.BY_LOADER",  # and of the files that are Markdown
     "semsearch.documents.loaders.suffix_of",  # and of the suffix that tells the type of a file
     "semsearch.search.snippets.Snippet",  # the type of what Index.snippets returns
     "semsearch.utils.untrusted.cell",  # and what makes the texts of others harmless

@@ -1,4 +1,4 @@
-"""Loaders, one file type each; a new one is a new file in this folder, and needs nothing else.
+"""Loaders, one file type each; a new one is a new file in this folder, and a line in the table of `suffixes`.
 
 A loader is a module with the members of `Loader`. One whose files consist of records (JSON lines, tables) also has
 `RECORDS = True`, and may have the members of `RecordLoader`. One with `ISOLATED = True` runs in another process, with
@@ -30,6 +30,7 @@ from semsearch.documents.parsing.records import WHOLE, Digest, Step
 from semsearch.documents.parsing.records import Fields as Fields
 from semsearch.documents.parsing.records import Place as Place
 from semsearch.documents.parsing.records import Span as Span
+from semsearch.documents.suffixes import LOADERS
 from semsearch.errors import SemsearchError, Unreadable
 from semsearch.types import Document, Skipped
 from semsearch.utils import plugins
@@ -41,9 +42,11 @@ _DEFAULT = Fields()
 
 
 class Loader(Protocol):
-    """A module that reads the files whose names end in one of `SUFFIXES` (lower case, with the dot)."""
+    """A module that reads files of one type.
 
-    SUFFIXES: tuple[str, ...]
+    One of another distribution also has their suffixes as `SUFFIXES`, a tuple (lower case, with the dot).
+    """
+
     ISOLATED: bool
     """True for a format that is binary, nested, compressed or computed: a small file may then hang or crash its parser,
     or need any amount of memory. False where time and memory are proportional to the size of the file. Starting the
@@ -90,7 +93,7 @@ def loader_for(path: Path, kind: str = "auto") -> str:
     if kind not in ("auto", "files"):
         plugins.load(_HERE, kind)  # raises UnknownName
         return kind
-    name = _by_suffix().get(suffix_of(path)) or kind_of_bytes(path)
+    name = _by_suffix(suffix_of(path)) or kind_of_bytes(path)
     return "text" if kind == "files" and has_records(name) else name
 
 
@@ -103,8 +106,7 @@ def suffix_of(path: PurePath) -> str:
     suffixes = [suffix.lower() for suffix in reversed(path.suffixes)]
     if len(suffixes) < 2:
         return "".join(suffixes)
-    known = _by_suffix()
-    return next((suffix for suffix in suffixes if suffix in known), suffixes[0])
+    return next(filter(_by_suffix, suffixes), suffixes[0])
 
 
 def has_records(name: str) -> bool:
@@ -195,7 +197,7 @@ def read(
 def _enclosed(item: Enclosed, file: str, depth: int, fields: Fields) -> Iterator[Document | Skipped | Heartbeat]:
     """What is in a file within a file. A table is one text, and a database is left out: nobody has chosen its rows."""
     suffix = PurePath(item.name).suffix.lower()
-    if suffix not in _by_suffix():
+    if not _by_suffix(suffix):
         return
     with scratch_folder() as folder:
         path = folder / f"enclosed{suffix}"
@@ -252,6 +254,12 @@ def _loader(name: str) -> Loader:
     return found
 
 
+def _by_suffix(suffix: str) -> str | None:
+    """The name of the loader for a suffix."""
+    return LOADERS.get(suffix) or (_of_other_distributions().get(suffix) if suffix else None)
+
+
 @cache
-def _by_suffix() -> dict[str, str]:
-    return {suffix: name for name in plugins.names(_HERE) for suffix in _loader(name).SUFFIXES}
+def _of_other_distributions() -> dict[str, str]:
+    names = set(plugins.names(_HERE)) - set(plugins.names(_HERE, foreign=False))
+    return {suffix: name for name in sorted(names) for suffix in plugins.load(_HERE, name).SUFFIXES}

@@ -36,8 +36,7 @@ _LANGUAGES = {  # the module of the grammar without "tree_sitter_", its function
     "c_sharp": ("language", ".cs"),
     "ruby": ("language", ".rb"),
 }
-_BY_SUFFIX = {suffix: name for name, (_, suffixes) in _LANGUAGES.items() for suffix in suffixes.split()}
-SUFFIXES = tuple(_BY_SUFFIX)
+GRAMMARS = {suffix: name for name, (_, suffixes) in _LANGUAGES.items() for suffix in suffixes.split()}
 ISOLATED = True
 _FUNCTIONS = """
     function_definition function_declaration generator_function_declaration method_definition method_declaration
@@ -61,7 +60,7 @@ MOST_NAME = 100  # characters
 def load(path: Path, fields: Fields) -> Iterator[Document]:
     """One document without a title, whose lines are those of the file; without marks where there is no grammar."""
     text, note = decode(read_regular(path))
-    name = _BY_SUFFIX.get(path.suffix.lower(), "")
+    name = GRAMMARS.get(path.suffix.lower(), "")
     root = _parsed(text, name) if name else None
     if root is None:
         yield Document("", text, note, lines=True)

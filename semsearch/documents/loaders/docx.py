@@ -17,7 +17,6 @@ from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.documents.parsing.zipped_xml import Archive, outermost, table_rows
 from semsearch.types import Document
 
-SUFFIXES = (".docx", ".docm", ".dotx")
 ISOLATED = True
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _HEADING = re.compile(r"(?:heading|title)\b", re.I)  # style names are English in every language's Word

@@ -13,7 +13,6 @@ from semsearch.documents.parsing.regular_file import read_regular
 from semsearch.errors import Unreadable
 from semsearch.types import Document
 
-SUFFIXES = (".eml", ".mht", ".mhtml")
 ISOLATED = True
 
 

@@ -25,7 +25,6 @@ from semsearch.types import Document, JsonObject
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-SUFFIXES = (".epub",)
 ISOLATED = True
 _CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
 _OPF = "{http://www.idpf.org/2007/opf}"

@@ -13,7 +13,6 @@ from semsearch.documents.parsing.records import Fields
 from semsearch.documents.parsing.regular_file import read_regular
 from semsearch.types import Document, JsonObject
 
-SUFFIXES = (".html", ".htm", ".xhtml", ".shtml")
 ISOLATED = True
 _CHARSET = re.compile(rb"<(?:meta|\?xml)\b[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.I)
 

@@ -18,7 +18,6 @@ from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 
-SUFFIXES = (".jsonl", ".ndjson", ".jsonlines")
 RECORDS = True
 ISOLATED = False
 _BOM = b"\xef\xbb\xbf"

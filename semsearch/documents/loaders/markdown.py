@@ -22,7 +22,6 @@ from semsearch.types import Document, Mark
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-SUFFIXES = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
 ISOLATED = False
 MOST_PARSED = 500_000  # characters; the parser needs up to 10 s and 100 MB for so many, and for more in proportion
 MOST_HEADINGS = 100_000

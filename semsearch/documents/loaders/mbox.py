@@ -18,7 +18,6 @@ from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 
-SUFFIXES = (".mbox", ".mbx")
 RECORDS = True
 ISOLATED = True
 MOST_MESSAGE = 64 * 2**20  # bytes, with attachments; providers send 25 to 50 MB

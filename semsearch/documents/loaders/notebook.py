@@ -21,7 +21,6 @@ from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.errors import Unreadable
 from semsearch.types import Document, JsonObject
 
-SUFFIXES = (".ipynb",)
 ISOLATED = True
 MOST_RESULT = 1000  # characters of one result: enough to be found by, and a log of training has a megabyte
 MOST_VALUES = 2_000_000  # of the whole file, so that it fits into memory

@@ -15,7 +15,6 @@ from semsearch.documents.parsing.zipped_xml import Archive, table_rows
 from semsearch.errors import Unreadable
 from semsearch.types import Document
 
-SUFFIXES = (".odt", ".ott")
 ISOLATED = True
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"

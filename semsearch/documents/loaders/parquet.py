@@ -25,7 +25,6 @@ from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import Unreadable, install_command
 from semsearch.types import Document, Skipped
 
-SUFFIXES = (".parquet",)
 RECORDS = True
 ISOLATED = True
 BATCH = 256  # rows in memory, beside the pages of their columns

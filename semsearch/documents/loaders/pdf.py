@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from pypdfium2 import PdfDocument
 
-SUFFIXES = (".pdf",)
 ISOLATED = True
 MOST_BROKEN = 1000  # numbers of unreadable pages in the metadata
 _PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD

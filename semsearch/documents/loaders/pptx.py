@@ -18,7 +18,6 @@ from semsearch.documents.parsing.zipped_xml import Archive, outermost, table_row
 from semsearch.errors import Unreadable
 from semsearch.types import Document
 
-SUFFIXES = (".pptx", ".pptm", ".ppsx", ".potx")
 ISOLATED = True
 _P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"

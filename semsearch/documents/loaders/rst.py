@@ -16,7 +16,6 @@ from semsearch.documents.parsing.regular_file import read_regular
 from semsearch.types import Document, Mark
 
 ISOLATED = False  # one line after the other
-SUFFIXES = (".rst", ".rest")
 _FIELD = re.compile(r":?([A-Za-z][\w-]{0,40}):[ \t]+(\S.*)$")
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*$")  # a line of one kind of punctuation
 _MARKUP = re.compile(r":[\w:]+:(?=`)|[`*|]")

@@ -18,7 +18,6 @@ from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.errors import Unreadable
 from semsearch.types import Document, JsonObject
 
-SUFFIXES = (".rtf",)
 ISOLATED = True
 MOST_DEPTH = 10_000  # groups within groups; a document has some ten
 _TOKEN = re.compile(

@@ -18,7 +18,6 @@ from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Document, Skipped
 
-SUFFIXES = (".sqlite", ".sqlite3", ".db", ".db3")
 RECORDS = True
 ISOLATED = True
 _MAGIC = b"SQLite format 3\0"

@@ -19,7 +19,6 @@ from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.errors import Unreadable
 from semsearch.types import Document
 
-SUFFIXES = (".srt", ".vtt")
 ISOLATED = False
 PAUSE = 3.0  # seconds of silence that end a paragraph
 LONG, LONGEST = 30.0, 90.0  # seconds after which a paragraph ends with a sentence, and in any case

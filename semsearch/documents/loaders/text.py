@@ -13,13 +13,6 @@ from semsearch.documents.parsing.records import Fields
 from semsearch.documents.parsing.regular_file import read_regular
 from semsearch.types import Document
 
-_SUFFIXES = """
-    .txt .text .log .tex .org .adoc .asciidoc .textile .wiki .po .bib .nfo .diff .patch .json .yaml .yml .toml .ini
-    .cfg .conf .properties .env .xml .rss .atom .opml .vue .svelte .css .scss .less .kt .kts .scala .groovy .php .pl
-    .pm .r .jl .lua .swift .m .mm .dart .ex .exs .erl .hs .ml .mli .fs .clj .el .lisp .scm .vim .sh .bash .zsh .fish
-    .ps1 .bat .cmd .sql .graphql .proto .tf .cmake .mk .gradle
-"""
-SUFFIXES = tuple(_SUFFIXES.split())
 ISOLATED = False
 
 

@@ -6,7 +6,6 @@ from functools import partial
 
 from semsearch.documents.parsing import table
 
-SUFFIXES = (".tsv", ".tab")
 RECORDS = True
 ISOLATED = False
 load = partial(table.read, delimiters="\t")

@@ -21,7 +21,6 @@ from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import Unreadable
 from semsearch.types import Skipped
 
-SUFFIXES = (".warc",)
 RECORDS = True
 ISOLATED = True
 MOST_RECORD = 64 * 2**20  # bytes of an answer, packed or unpacked

@@ -19,7 +19,6 @@ from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import Unreadable, install_command
 from semsearch.types import Document, Skipped
 
-SUFFIXES = (".xlsx", ".xlsm", ".xlsb", ".xls", ".xltx", ".ods")
 ISOLATED = True
 _MIDNIGHT = time()
 

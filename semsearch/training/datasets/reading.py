@@ -18,7 +18,7 @@ from typing import Literal
 from semsearch.chunking.sentences import sentences
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.documents import loaders, walk
-from semsearch.documents.loaders import text as plain
+from semsearch.documents.suffixes import BY_LOADER
 from semsearch.errors import NotFound, Unreadable, UsageError
 from semsearch.stores import drivers
 from semsearch.training.datasets import _rows
@@ -130,7 +130,7 @@ def _single_texts(placed: Iterable[tuple[str, str]], source: str, skipped: SkipC
 def _is_document(path: Path) -> bool:
     """Whether a file is read as `index` does; otherwise it has one text per line. Raises Unreadable."""
     suffix = path.suffix.lower()
-    return loaders.loader_for(path) != "text" or (suffix in plain.SUFFIXES and suffix not in _LINES)
+    return loaders.loader_for(path) != "text" or (suffix in BY_LOADER["text"] and suffix not in _LINES)
 
 
 def _document_texts(

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from semsearch.documents.loaders.markdown import SUFFIXES
+from semsearch.documents.suffixes import BY_LOADER
 
 from ..highlight import Span
 
@@ -42,7 +42,7 @@ class Reading(NamedTuple):
 
 def is_markdown(document: str) -> bool:
     """Whether a document of this name is read as Markdown."""
-    return document.lower().endswith(SUFFIXES)
+    return document.lower().endswith(BY_LOADER["markdown"])
 
 
 def letters(text: str, document: str) -> Sequence[str]:
