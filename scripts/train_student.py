@@ -8,21 +8,22 @@
     python scripts/train_student.py -o DIR --score              the figures of choice of the state that was saved last
     python scripts/train_student.py -o DIR --start              how good a start is: a linear map is fitted, no training
     python scripts/train_student.py -o NEW --init DIR           a run that starts from the averaged weights of another
-    python scripts/train_student.py -o DIR --texts search       documents above all, whole, beside their queries
     python scripts/train_student.py -o DIR --vectors            the teachers' vectors of the shards, ahead of the run
+    python scripts/train_student.py -o DIR --teachers           how good the target of these --parts is
 
-Texts and teachers' vectors are kept in ~/.cache/semsearch-training (--cache). Choices are made on STS-B dev, on train
-queries of SciFact and on questions of MedQuAD, none of which is trained on: docs/default-encoder.md has the trials.
+Texts and teachers' vectors are kept in ~/.cache/semsearch-training (--cache). Choices are made on STS-B dev and on
+queries of every kind (default_encoder/choice.py), none of which is trained on: docs/default-encoder.md has the trials.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import cache
@@ -35,6 +36,7 @@ import teachers
 import torch
 from default_encoder import corpus, student, targets
 from default_encoder.choice import figures
+from default_encoder.corpus import Text
 from default_encoder.distillation import Distillation, Settings, Shards
 from default_encoder.student import Student
 from default_encoder.targets import Encode, Part, Target, Vectors
@@ -48,6 +50,7 @@ from semsearch.errors import NotFound, SemsearchError
 from semsearch.export import export_backend
 from semsearch.training.run_folder import state
 from semsearch.training.run_folder.manifest import PACKAGES
+from semsearch.types import Role
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "semsearch-training"
 ASSETS = Path(__file__).parents[1] / "semsearch" / "models" / "assets"
@@ -76,13 +79,12 @@ def main() -> int:
     parser.add_argument(
         "--shards", type=int, default=40, help=f"of {corpus.SHARD:,} texts, of those that there are (40)"
     )
-    parser.add_argument("--texts", choices=corpus.KINDS, default="mixed", help="kind of texts (mixed)")
     parser.add_argument("--cache", type=Path, default=CACHE, help="folder of texts and teachers' vectors")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--settings", type=json.loads, default={}, help="JSON: fields of Settings")
     parser.add_argument("--steps", type=int, help="to end after so many")
     parser.add_argument("--init", type=Path, metavar="DIR", help="start from the averaged weights of the run in DIR")
-    for mode in ("export", "score", "start", "vectors"):
+    for mode in ("export", "score", "start", "vectors", "teachers"):
         parser.add_argument(f"--{mode}", action="store_true")
     parser.add_argument("--whiten", type=float, metavar="POWER", help="with --export and --score: whitened in part")
     parser.add_argument("--ship", metavar="NAME", help="with --export: copy the int8 export into the package")
@@ -100,15 +102,18 @@ def main() -> int:
 
 
 def run(options: argparse.Namespace) -> None:
-    used = Teachers(options.cache, options.parts, options.shards, options.texts)
+    used = Teachers(options.cache, options.parts, options.shards)
     if options.vectors:
         for shard in used.shards:
             used.vectors.of(shard)
             print(shard.stem, file=sys.stderr, flush=True)
         return
-    first = used.shards[0]
-    known = used.vectors.of(first)
-    target = Target(options.parts, known)
+    first = corpus.read(used.shards[0])
+    vectors = used.vectors.of(used.shards[0])
+    target = Target(options.parts, first, vectors)
+    if options.teachers:
+        print(json.dumps({"parts": {n: asdict(p) for n, p in options.parts.items()}} | figures(used.encode(target))))
+        return
     learner = Student(base(options.base, options.cache), f"{TEMPLATES}:{options.template}", targets.WIDTH)
     settings = replace(Settings(), **options.settings, **({"steps": options.steps} if options.steps else {}))
     shards = Shards(used.shards, used.vectors, target, settings)
@@ -116,7 +121,7 @@ def run(options: argparse.Namespace) -> None:
         take_average(options.init, learner, shards, settings)
     training = Distillation(learner, shards, settings, options.out, lambda it: figures(it.encode))
     if not training.at.step:
-        learner.fit_head(corpus.read(first)[:HEAD_TEXTS], target(known)[:HEAD_TEXTS])
+        learner.fit_head(first[:HEAD_TEXTS], target(first, vectors)[:HEAD_TEXTS])
     if options.start:
         print(json.dumps({"base": options.base, "template": options.template} | figures(learner.encode)))
     elif options.score:
@@ -159,7 +164,7 @@ def finished(training: Distillation, options: argparse.Namespace) -> Iterator[No
     """The student with the averaged weights, whitened on sentences of Wikipedia where that is wanted."""
     with training.average.applied():
         if options.whiten:
-            training.student.whiten(wikipedia(), options.whiten)
+            training.student.whiten([Text(each, "passage") for each in wikipedia()], options.whiten)
         yield
 
 
@@ -170,7 +175,7 @@ def trained(training: Distillation, options: argparse.Namespace) -> dict[str, An
         "method": "distil",
         "seed": settings.seed,
         "base": options.base,
-        "template": training.student.backend.prompts["passage"].text,
+        "templates": {role: prompt.text for role, prompt in training.student.prompts.items()},
         "teachers": {name: asdict(part) for name, part in options.parts.items()},
         "examples": {"source": SOURCES, "count": steps * settings.anchors},
         "recipe": asdict(settings),
@@ -196,14 +201,28 @@ def base(name: str, folder: Path) -> Path:
 class Teachers:
     """The texts, and the vectors of the teachers named in `parts`."""
 
-    def __init__(self, folder: Path, parts: Mapping[str, Part], shards: int, texts: str) -> None:
+    def __init__(self, folder: Path, parts: Mapping[str, Part], shards: int) -> None:
         static = Static(teachers.fetch("potion")).encode
-        suffix = "" if texts == "mixed" else f"-{texts}"
-        self.shards = corpus.shards(folder / f"texts{suffix}", static, texts)[:shards]
-        known: Mapping[str, Encode] = {"potion": static} | {
-            name: loaded(name, folder) for name in parts if name != "potion"
+        self.shards = corpus.shards(folder / "texts-by-role", static)[:shards]
+        self._folder = folder
+        self._encode: dict[str, Encode] = {
+            name: (lambda texts: static([each.text for each in texts])) if name == "potion" else loaded(name, folder)
+            for name in parts
         }
-        self.vectors = Vectors(folder / f"vectors{suffix}", {name: known[name] for name in parts})
+        self.vectors = Vectors(folder / "vectors-by-role", self._encode)
+
+    def encode(self, target: Target) -> Callable[[Sequence[str], Role], np.ndarray]:
+        """The target as an encoder; the teachers' vectors of what it reads are kept."""
+
+        def encode(sentences: Sequence[str], role: Role) -> np.ndarray:
+            texts = [Text(each, role) for each in sentences]
+            name = hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
+            shard = self._folder / "choice" / f"{name}.jsonl"
+            shard.parent.mkdir(parents=True, exist_ok=True)
+            shard.write_text("".join(json.dumps(each) + "\n" for each in texts), encoding="utf-8")
+            return target(texts, Vectors(shard.parent, self._encode).of(shard))
+
+        return encode
 
 
 def loaded(name: str, folder: Path) -> Encode:
@@ -216,15 +235,20 @@ def loaded(name: str, folder: Path) -> Encode:
             export_backend(in_torch(f"{teachers.fetch(name)}#max_tokens={MAX_TOKENS}"), place, "int8", data=DATA)
         return Encoder.load(place, device="cpu", cache=None)
 
-    def encode(texts: Sequence[str]) -> np.ndarray:
-        return encoder().encode(texts, role="passage")
+    def encode(texts: Sequence[Text]) -> np.ndarray:
+        vectors = np.empty((len(texts), encoder().dim), np.float32)
+        for role in ("query", "passage"):
+            places = [at for at, each in enumerate(texts) if each.role == role]
+            if places:
+                vectors[places] = encoder().encode([texts[at].text for at in places], role=role)
+        return vectors
 
     return encode
 
 
 TEMPLATES = Path(__file__).parent / "default_encoder" / "templates.toml"
 TEMPLATE = "front"
-PARTS = {"bge-small": Part(0.6, 0.2), "minilm": Part(0.3, 0.2), "potion": Part(0.1, 0.5)}
+PARTS = {"bge-small": Part(0.6, 0.2), "minilm": Part(0.4, 0.2)}
 
 if __name__ == "__main__":
     sys.exit(main())

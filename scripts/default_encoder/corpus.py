@@ -1,83 +1,88 @@
-"""The texts of a long distillation, in shards: sentences, questions, and passages of several lengths.
+"""The texts of a long distillation, in shards: queries of several kinds, sentences and passages, each with its role.
 
 None is a text of an STS set, a query of a test or one that a choice is made on, or a document that is judged relevant
-to such a query. Each shard is a sample of the whole, in files of JSON lines, so that a run can stop anywhere.
-
-There are two kinds. `mixed`: sentences above all, and every text for itself. `search`: documents above all, many of
-them as long as a student reads, under their titles as searches read them; the texts of a document are in one shard, so
-that queries have their documents among their nearest texts.
+to such a query. Each shard is a sample of the whole, in files of JSON lines, so that a run can stop anywhere. The texts
+of a document are in one shard, so that queries have their documents among their nearest texts.
 """
 
 from __future__ import annotations
 
-import html
 import json
 import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from default_encoder import texts
-from default_encoder.choice import dev_queries
-from default_encoder.texts import DATA, Allowed
+from default_encoder.choice import dev_queries, judged_files, rankings
+from default_encoder.manuals import manuals
+from default_encoder.texts import Allowed, query, telling
 from semsearch.evaluation import retrieval
+from semsearch.types import Role
 
 SHARD = 8_064  # texts
-SENTENCES = 300_000  # of Wikipedia
+SENTENCES = 60_000  # of Wikipedia
+ASKED = 6  # one sentence in so many is a query, too: people search for claims
 CLUSTERS = 2_048
 MANUALS = 8_000  # paragraphs of technical documents
-LEAST_WORDS = 3
 LENGTHS = (25, 50, 90, 150)  # words that a passage is cut to, so that it is read whole
 WHOLE = 190  # words of a document that a student reads
-SENTENCES_BESIDE = 60_000  # of Wikipedia, in the kind `search`
-KINDS = ("mixed", "search")
-Encode = Callable[[Sequence[str]], NDArray[np.float32]]
+LEAST_WORDS: dict[Role, int] = {"query": 1, "passage": 3}
 
 
-def shards(folder: Path, encode: Encode, kind: str = "mixed", seed: int = 0) -> list[Path]:
+class Text(NamedTuple):
+    """A text, and whether it is read as a query or as a passage."""
+
+    text: str
+    role: Role
+
+
+def shards(folder: Path, encode: Callable[[Sequence[str]], NDArray[np.float32]], seed: int = 0) -> list[Path]:
     """The files of the shards in `folder`, made if they are missing; `encode` tells which sentences are alike."""
     if not (folder / "complete").is_file():
         folder.mkdir(parents=True, exist_ok=True)
         allowed = Allowed()
-        found = collected(groups(kind, encode, allowed, random.Random(seed)), allowed, random.Random(seed))
-        for at in range(len(found) // SHARD):
-            rows = found[at * SHARD : (at + 1) * SHARD]
-            lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-            (folder / f"{at:03}.jsonl").write_text(lines, encoding="utf-8")
+        rows = collected(groups(encode, allowed, random.Random(seed)), allowed, random.Random(seed))
+        for at in range(len(rows) // SHARD):
+            lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows[at * SHARD : (at + 1) * SHARD])
+            (folder / f"{at:03}.jsonl").write_text("".join(lines), encoding="utf-8")
         (folder / "complete").touch()
     return sorted(folder.glob("*.jsonl"))
 
 
-def read(shard: Path) -> list[str]:
+def read(shard: Path) -> list[Text]:
     """The texts of a shard."""
     with shard.open(encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
+        return [Text(*json.loads(line)) for line in lines]
 
 
-def groups(kind: str, encode: Encode, allowed: Allowed, chance: random.Random) -> list[Sequence[str]]:
-    """All texts of a kind, in groups that stay together."""
-    wiki = [each for each in texts.wiki(1_000_000) if allowed(each)]
-    count = SENTENCES if kind == "mixed" else SENTENCES_BESIDE
-    alone, together = [*balanced(wiki, encode, count), *short(allowed)], list[list[str]]()
-    if kind == "mixed":
-        alone += passages(chance)
-    else:
-        together += in_search(chance)
-    return [*([each] for each in alone), *together]
+def groups(
+    encode: Callable[[Sequence[str]], NDArray[np.float32]], allowed: Allowed, chance: random.Random
+) -> list[list[Text]]:
+    """All texts, in groups that stay together."""
+    wiki = balanced([each for each in texts.wiki(1_000_000) if allowed(each)], encode, SENTENCES)
+    alone = [[Text(each, "passage")] for each in wiki]
+    alone += [[Text(each, "query")] for each in wiki[::ASKED]]
+    return [*alone, *([each] for each in short(allowed)), *of_documents(chance)]
 
 
-def collected(found: list[Sequence[str]], allowed: Allowed, chance: random.Random) -> list[str]:
-    """The texts of the groups, which are shuffled, each text once."""
+def collected(found: list[list[Text]], allowed: Allowed, chance: random.Random) -> list[Text]:
+    """The texts of the groups, which are shuffled, each text once in a role."""
     reserved = forbidden()
     chance.shuffle(found)
-    wanted = dict.fromkeys(each.strip() for group in found for each in group if len(each.split()) >= LEAST_WORDS)
-    return [each for each in wanted if each not in reserved and allowed(each)]
+    stripped = dict.fromkeys(Text(each.text.strip(), each.role) for group in found for each in group)
+    return [
+        each
+        for each in stripped
+        if len(each.text.split()) >= LEAST_WORDS[each.role] and each.text not in reserved and allowed(each.text)
+    ]
 
 
-def balanced(sentences: Sequence[str], encode: Encode, count: int) -> list[str]:
+def balanced(sentences: Sequence[str], encode: Callable[[Sequence[str]], NDArray[np.float32]], count: int) -> list[str]:
     """`count` sentences, as evenly as can be from every cluster of their vectors."""
     from faiss import Kmeans
 
@@ -100,68 +105,58 @@ def evenly(labels: NDArray[np.int64], count: int) -> list[int]:
     return [int(each) for each in np.lexsort((np.arange(len(labels)), turns))[:count]]
 
 
-def short(allowed: Allowed) -> Iterator[str]:
-    """Sentences and questions that are not of Wikipedia: captions, requests, medicine.
+def short(allowed: Allowed) -> Iterator[Text]:
+    """Captions, which are passages, and requests, which are queries.
 
     Only of sets whose licence lets their texts be used for any purpose.
     """
     for premise, hypothesis, _ in texts.nli(allowed):
-        yield from (premise, hypothesis)
+        yield from (Text(premise, "passage"), Text(hypothesis, "passage"))
     for name in ("clinc/clinc-data.csv", "banking77/banking_data/train.csv"):
-        yield from (row[0] for row in texts.table(name))
-    yield from (question for question, _ in texts.answers() if not texts.is_held_out(question))
+        yield from (Text(row[0], "query") for row in texts.table(name))
 
 
-def passages(chance: random.Random) -> Iterator[str]:
-    """Of each document its title, first sentence, two cuts, and a query of its words."""
-    for title, text in documents(chance):
-        words = text.split()
-        yield title
-        yield " ".join(words[: chance.choice(LENGTHS)])
-        yield first_sentence(text)
-        if len(words) > LENGTHS[0]:
-            start = chance.randrange(len(words) - LENGTHS[0])
-            yield " ".join(words[start : start + chance.choice(LENGTHS)])
-            yield query(words[start : start + LENGTHS[0]], chance)
+def of_documents(chance: random.Random) -> Iterator[list[Text]]:
+    """Of each document its title, two to five telling words and three to eight others as queries; its beginning and
+    first sentence as passages.
 
-
-def in_search(chance: random.Random) -> Iterator[list[str]]:
-    """Of each document its title, its beginning, first sentence, and a query of its words.
-
-    The beginning is the whole document for half of them, and stands under the title for three of four.
+    The beginning is the whole document for half of them, and stands under the title for three of four. The first
+    sentence of every fourth is a query, too.
     """
-    for title, text in documents(chance):
+    found = documents(chance)
+    rare = telling(text for _, text in found)
+    for title, text in found:
         words = text.removeprefix(title).split()
         body = " ".join(words[: chance.choice((WHOLE, chance.choice(LENGTHS)))])
         start = chance.randrange(max(1, len(words) - LENGTHS[0]))
-        yield [
-            title,
-            body if chance.randrange(4) == 0 else f"{title}\n{body}",
-            first_sentence(text),
-            query(words[start : start + LENGTHS[0]], chance),
+        sentence = first_sentence(text)
+        group = [
+            Text(title, "query"),
+            Text(body if chance.randrange(4) == 0 else f"{title}\n{body}", "passage"),
+            Text(sentence, "passage"),
+            Text(query(words[start : start + LENGTHS[0]], chance), "query"),
+            Text(rare(text, chance), "query"),
         ]
+        yield group if chance.randrange(4) else [*group, Text(sentence, "query")]
 
 
 def documents(chance: random.Random) -> list[texts.Pair]:
-    """Title and text of articles, papers, answers and manuals."""
-    found = [*texts.leads(), *texts.abstracts(), *scifact(), *chance.sample(list(manuals()), MANUALS)]
-    return found + [(question, answer) for question, answer in texts.answers() if not texts.is_held_out(question)]
+    """Title and text of articles, papers, answers and manuals, without those that choices are made on."""
+    found: list[texts.Pair] = [*texts.leads(), *texts.abstracts(), *texts.answers()]
+    found = [pair for pair in found if not texts.is_held_out(pair[0])]
+    judged = {text for ranking in rankings().values() for text in ranking.passages}  # an answer may have two questions
+    sections = [(heading or "", text) for heading, text in manuals(without=judged_files())]
+    found += [*scifact(), *chance.sample(sections, min(MANUALS, len(sections)))]
+    return [(title, text) for title, text in found if not judged.intersection((text, text.removeprefix(title).strip()))]
 
 
 def first_sentence(text: str) -> str:
     return re.split(r"(?<=[.?!])\s", text.strip(), maxsplit=1)[0]
 
 
-def query(words: Sequence[str], chance: random.Random) -> str:
-    """Three to eight of the longer words, in their order, as people type them."""
-    known = [at for at, word in enumerate(words) if len(word) > 3]
-    chosen = sorted(chance.sample(known, min(len(known), chance.randint(3, 8))))
-    return " ".join(words[at].strip(".,;:()[]\"'").lower() for at in chosen)
-
-
 def scifact() -> Iterator[texts.Pair]:
     """Title and abstract of SciFact's papers, and its train queries as titles without text."""
-    folder = DATA / "scifact" / "beir"
+    folder = texts.DATA / "scifact" / "beir"
     queries, reserved = retrieval.beir_queries(folder), forbidden_documents()
     yield from ((queries[each], queries[each]) for each in sorted(retrieval.beir_qrels(folder, "train")))
     for each in retrieval.beir_corpus(folder):
@@ -172,7 +167,7 @@ def scifact() -> Iterator[texts.Pair]:
 
 def forbidden_documents() -> set[str]:
     """Documents of SciFact that are relevant to a test query, or to one that choices are made on."""
-    folder = DATA / "scifact" / "beir"
+    folder = texts.DATA / "scifact" / "beir"
     judged = retrieval.beir_qrels(folder, "test")
     train, chosen = retrieval.beir_qrels(folder, "train"), dev_queries()
     return {one for each in judged.values() for one in each} | {one for each in chosen for one in train[each]}
@@ -180,26 +175,6 @@ def forbidden_documents() -> set[str]:
 
 def forbidden() -> set[str]:
     """Queries of tests, and those that choices are made on."""
-    folder = DATA / "scifact" / "beir"
+    folder = texts.DATA / "scifact" / "beir"
     queries = retrieval.beir_queries(folder)
     return {queries[each] for each in (*retrieval.beir_qrels(folder, "test"), *dev_queries())}
-
-
-def manuals() -> Iterator[texts.Pair]:
-    """Headings and paragraphs of technical documents: PEPs, and the manual of a web server."""
-    for path in sorted((DATA / "docs_peps_rst").glob("pep-*.rst")):
-        yield from paragraphs(path.read_text(encoding="utf-8", errors="replace"))
-    for path in sorted((DATA / "docs_httpd_html").rglob("*.html*")):
-        text = re.sub(r"<(script|style).*?</\1>|<[^>]+>", "\n", path.read_text(encoding="utf-8", errors="replace"))
-        yield from paragraphs(html.unescape(text))
-
-
-def paragraphs(text: str) -> Iterator[texts.Pair]:
-    """The paragraphs of 25 words and more, each with the last line above it that is short."""
-    heading = ""
-    for block in re.split(r"\n\s*\n", text):
-        words = re.sub(r"[=~`*^-]{3,}", " ", block).split()
-        if len(words) >= LENGTHS[0]:
-            yield heading or " ".join(words[:8]), " ".join(words)
-        elif words:
-            heading = " ".join(words)

@@ -28,6 +28,7 @@ import torch
 from torch import Tensor, nn
 
 from default_encoder import corpus
+from default_encoder.corpus import Text
 from default_encoder.student import Student
 from default_encoder.targets import Target, Vectors, neighbours
 from semsearch.errors import SemsearchError
@@ -86,7 +87,7 @@ class Settings:
 class Shard:
     """The texts of a shard with their targets (n, d) and the places of their nearest texts (n, NEAR)."""
 
-    texts: Sequence[str]
+    texts: Sequence[Text]
     targets: NDArray[np.float32]
     near: NDArray[np.int64]
 
@@ -116,8 +117,9 @@ class Shards:
 
     def _read(self, path: Path) -> Shard:
         if self._known is None or self._known[0] != path:
-            targets = self._target(self._vectors.of(path))
-            self._known = path, Shard(corpus.read(path), targets, neighbours(targets, NEAR))
+            texts = corpus.read(path)
+            targets = self._target(texts, self._vectors.of(path))
+            self._known = path, Shard(texts, targets, neighbours(targets, NEAR))
         return self._known[1]
 
 

@@ -1,7 +1,8 @@
 """A student: a BERT read by CoT-BERT's method, and a linear map of what it reads to the space of its teachers.
 
-The word vectors stay as they are, but for that of [MASK], which stands in no text: it is the learned part of the
-prompt. As an encoder the student is a folder of `semsearch`, and the linear map its post-processing.
+Queries are read under one template, passages under another. The word vectors stay as they are, but for that of [MASK],
+which stands in no text: it is the learned part of both prompts. As an encoder the student is a folder of `semsearch`,
+and the linear map its post-processing.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 from transformers import BertModel
 
 from default_encoder import dequantise
+from default_encoder.corpus import Text
 from default_encoder.rounding import round_layers, round_words
 from semsearch import Encoder
 from semsearch.encoders import factory
@@ -35,7 +37,7 @@ from semsearch.training.model import READING
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.types import Vectors
+    from semsearch.types import Role, Vectors
 
 MAX_TOKENS = 256
 TOKENS = 512  # in a forward pass, padding included: with 2,048 two fifths of a step are padding
@@ -50,12 +52,12 @@ class Student(nn.Module):
         encoder = Encoder.load(f"{folder}#max_tokens={MAX_TOKENS},template={template}", device="cpu", backend="torch")
         self.backend = factory.torch_backend(encoder, "training")
         self.network: Any = self.backend.network.train(False)
-        self.prompt = self.backend.prompts["passage"]
+        self.prompts = self.backend.prompts
         self.tokenizer = self.backend.new_tokenizer()
-        self.frame = self.tokenizer.frame(self.prompt)
+        self.mask = self.tokenizer.frame(self.prompts["passage"]).mask
         words = self.network.model.get_input_embeddings()
         round_words(words)
-        self.mask_word = nn.Parameter(words.weight[self.frame.mask].detach().clone())
+        self.mask_word = nn.Parameter(words.weight[self.mask].detach().clone())
         self.head = nn.Linear(self.network.width, width)
         for name, value in self.network.named_parameters():
             value.requires_grad_(not name.removeprefix("model.").startswith(PREFIX))
@@ -69,9 +71,14 @@ class Student(nn.Module):
         """Compute as the int8 export does from now on; the parameters stay the same."""
         round_layers(self.network.model.encoder)
 
-    def rows(self, texts: Sequence[str]) -> list[list[int]]:
-        """Token ids under the template."""
-        return list(self.tokenizer.ids(texts, self.prompt))
+    def rows(self, texts: Sequence[Text]) -> list[list[int]]:
+        """Token ids under the template of each text's role."""
+        rows: list[list[int]] = [[] for _ in texts]
+        for role, prompt in self.prompts.items():
+            places = [at for at, each in enumerate(texts) if each.role == role]
+            for at, ids in zip(places, self.tokenizer.ids([texts[at].text for at in places], prompt), strict=True):
+                rows[at] = list(ids)
+        return rows
 
     def read(self, rows: Sequence[Sequence[int]]) -> Tensor:
         """The hidden state of the last [MASK] of every row: (n, h), with gradients where they are on."""
@@ -79,8 +86,8 @@ class Student(nn.Module):
         order: list[NDArray[np.int64]] = []
         for batch in batches_by_length([len(row) for row in rows], max_texts=len(rows), max_tokens=TOKENS):
             ids, mask = (torch.from_numpy(each) for each in pad([rows[at] for at in batch]))
-            words = torch.where((ids == self.frame.mask)[..., None], self.mask_word, self.network.words(ids))
-            at = pooling.positions_of(ids, self.frame.mask, 1)
+            words = torch.where((ids == self.mask)[..., None], self.mask_word, self.network.words(ids))
+            at = pooling.positions_of(ids, self.mask, 1)
             found.append(self.network.read(Inputs(ids, mask, words=words), at)[:, 0])
             order.append(batch)
         return torch.cat(found)[torch.from_numpy(np.argsort(np.concatenate(order)))]
@@ -90,14 +97,14 @@ class Student(nn.Module):
         return nn.functional.normalize(self.head(self.read(rows)), dim=1)
 
     @torch.no_grad()
-    def encode(self, texts: Sequence[str]) -> Vectors:
+    def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """Unit vectors (n, width); equal texts are read once."""
-        known = {text: at for at, text in enumerate(dict.fromkeys(texts))}
-        found = self(self.rows(list(known)))
-        return np.asarray(found[[known[text] for text in texts]].numpy(), np.float32)
+        places = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+        vectors = self(self.rows([Text(text, role) for text in places]))
+        return np.asarray(vectors[[places[text] for text in texts]].numpy(), np.float32)
 
     @torch.no_grad()
-    def fit_head(self, texts: Sequence[str], targets: NDArray[np.float32], ridge: float = 1e-3) -> None:
+    def fit_head(self, texts: Sequence[Text], targets: NDArray[np.float32], ridge: float = 1e-3) -> None:
         """Set the map by ridge regression of `targets` (n, width) on what the network reads of `texts`."""
         hidden = self.read(self.rows(texts)).double()
         wanted, centre = torch.from_numpy(targets).double(), hidden.mean(0)
@@ -109,7 +116,7 @@ class Student(nn.Module):
         self.head.bias.copy_(wanted.mean(0) - centre @ kernel)
 
     @torch.no_grad()
-    def whiten(self, texts: Sequence[str], power: float) -> None:
+    def whiten(self, texts: Sequence[Text], power: float) -> None:
         """Put a whitening of what the map gives of `texts`, in part, into the map."""
         fitted = whitening.fit([self.head(self.read(self.rows(texts))).numpy()], power=power)
         kernel, mean = torch.from_numpy(fitted.kernel), torch.from_numpy(fitted.mean)
@@ -122,7 +129,7 @@ class Student(nn.Module):
 
         (u − mean) kernel is the map where mean · kernel = −bias, which a square map has a solution for.
         """
-        self.network.model.get_input_embeddings().weight[self.frame.mask] = self.mask_word
+        self.network.model.get_input_embeddings().weight[self.mask] = self.mask_word
         kernel = self.head.weight.T.double().numpy()
         linear = Whitening.of(-np.linalg.solve(kernel.T, self.head.bias.double().numpy()), kernel)
         shutil.rmtree(out, ignore_errors=True)

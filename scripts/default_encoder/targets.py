@@ -1,7 +1,9 @@
 """What a student learns to reproduce: the vectors of several teachers, put together, computed once per shard.
 
 The cosine of two targets is the weighted mean of the teachers' cosines, each whitened in part, but for the directions
-in which the targets of the first shard vary least: they are left out, so that a target is as wide as a student.
+in which the targets of the first shard vary least: they are left out, so that a target is as wide as a student. A
+teacher reads a query under its own prompt for queries, and may have another weight there; the weight of a cosine of
+texts of two roles is the geometric mean of its two weights.
 """
 
 from __future__ import annotations
@@ -15,19 +17,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from default_encoder import corpus
+from default_encoder.corpus import Text
 from default_encoder.teachers import unit
 from semsearch.evaluation.papers import whitening
 
-Encode = Callable[[Sequence[str]], NDArray[np.float32]]
+Encode = Callable[[Sequence[Text]], NDArray[np.float32]]
 WIDTH = 384
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The share of a teacher in a target: the weight of its cosine, and the power that it is whitened to."""
+    """The share of a teacher in a target: the weight of its cosine, the power that it is whitened to, and the weight
+    of its cosine for queries where that is another one."""
 
     weight: float
     power: float
+    query_weight: float | None = None
+
+    def factors(self, texts: Sequence[Text]) -> NDArray[np.float64]:
+        """The square roots of the weights: (n, 1)."""
+        weight = {"passage": self.weight, "query": self.weight if self.query_weight is None else self.query_weight}
+        return np.sqrt([[weight[each.role]] for each in texts])
 
 
 class Vectors:
@@ -54,26 +64,28 @@ class Vectors:
 
 
 class Target:
-    """Teachers' vectors -> unit vectors (n, WIDTH). Fitted on the vectors of one shard."""
+    """Teachers' vectors -> unit vectors (n, WIDTH). Fitted on the texts of one shard and their vectors."""
 
-    def __init__(self, parts: Mapping[str, Part], fitted: Mapping[str, NDArray[np.float32]]) -> None:
+    def __init__(
+        self, parts: Mapping[str, Part], texts: Sequence[Text], fitted: Mapping[str, NDArray[np.float32]]
+    ) -> None:
         self.parts = dict(parts)
         self._whitenings = {
             name: whitening.fit([unit(fitted[name])], power=part.power) if part.power else np.asarray
             for name, part in parts.items()
         }
-        joined = self._joined(fitted)
+        joined = self._joined(texts, fitted)
         self._directions = np.linalg.svd(joined.T @ joined)[0][:, :WIDTH]
 
-    def __call__(self, vectors: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
-        return unit(self._joined(vectors) @ self._directions).astype(np.float32)
+    def __call__(self, texts: Sequence[Text], vectors: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
+        return unit(self._joined(texts, vectors) @ self._directions).astype(np.float32)
 
-    def _joined(self, vectors: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float64]:
+    def _joined(self, texts: Sequence[Text], vectors: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float64]:
         """Side by side, of length 1: the square of a factor is the weight of a cosine."""
         return unit(
             np.hstack(
                 [
-                    np.sqrt(part.weight) * unit(np.asarray(self._whitenings[name](unit(vectors[name]))))
+                    part.factors(texts) * unit(np.asarray(self._whitenings[name](unit(vectors[name]))))
                     for name, part in self.parts.items()
                 ]
             )
@@ -93,5 +105,5 @@ def neighbours(vectors: NDArray[np.float32], count: int) -> NDArray[np.int64]:
 
 
 def parsed(text: str) -> dict[str, Part]:
-    """Parts written as JSON: {"bge-small": [0.6, 0.2]}, a weight and a power for each."""
+    """Parts written as JSON: {"bge-small": [0.6, 0.2]}, a weight and a power for each, and a weight for queries."""
     return {name: Part(*values) for name, values in json.loads(text).items()}

@@ -9,7 +9,8 @@ import lzma
 import os
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from semsearch.training import Dataset
 
 DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 WHITENED = 5_000  # sentences that whitening is fitted on
-HELD_OUT = 20  # one question of MedQuAD in so many is kept for choices
+HELD_OUT = 20  # one question of MedQuAD, article and paper in so many is kept for choices
+WORD = re.compile(r"[a-z][a-z0-9-]{2,}")
 SHORT = 12  # characters, of letters and figures alone: a text below it may be in an STS set by chance
 
 Pair = tuple[str, str]
@@ -133,9 +135,33 @@ def answers() -> list[Pair]:
     return [(each["question"], each["answer"]) for each in records("medquad/medquad_qa.jsonl.xz") if each["answer"]]
 
 
-def is_held_out(question: str) -> bool:
-    """Whether a question of MedQuAD, with its answer, is kept for choices."""
-    return int(hashlib.sha256(question.encode()).hexdigest(), 16) % HELD_OUT == 0
+def is_held_out(title: str) -> bool:
+    """Whether a question of MedQuAD with its answer, or the title of an article or paper with its text, is kept for
+    choices."""
+    return int(hashlib.sha256(title.encode()).hexdigest(), 16) % HELD_OUT == 0
+
+
+def query(words: Sequence[str], chance: random.Random) -> str:
+    """Three to eight of the longer words, in their order, as people type them."""
+    long = [at for at, word in enumerate(words) if len(word) > 3]
+    chosen = sorted(chance.sample(long, min(len(long), chance.randint(3, 8))))
+    return " ".join(words[at].strip(".,;:()[]\"'").lower() for at in chosen)
+
+
+def telling(corpus: Iterable[str]) -> Callable[[str, random.Random], str]:
+    """What makes a query of two to five words of a text: of its twelve rarest in `corpus`, in their order.
+
+    A word that stands in no other text is left out: it would name the text, not describe it.
+    """
+    spread = Counter(word for text in corpus for word in set(WORD.findall(text.lower())))
+
+    def chosen(text: str, chance: random.Random) -> str:
+        words = list(dict.fromkeys(WORD.findall(text.lower())))
+        rare = sorted((word for word in words if spread[word] > 1), key=spread.__getitem__)[:12]
+        picked = set(chance.sample(rare, min(len(rare), chance.randint(2, 5))))
+        return " ".join(word for word in words if word in picked)
+
+    return chosen
 
 
 def nli(allowed: Allowed) -> list[tuple[str, str, str]]:

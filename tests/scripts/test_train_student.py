@@ -49,8 +49,14 @@ def test_every_cluster_gives_a_sentence_before_one_gives_two() -> None:
 def test_the_cosine_of_targets_is_the_weighted_mean_of_the_teachers() -> None:
     targets, chance = module("targets"), np.random.default_rng(0)
     vectors = {"one": unit(chance.normal(size=(50, 12))), "other": unit(chance.normal(size=(50, 8)))}
-    target = targets.Target({"one": targets.Part(0.7, 0), "other": targets.Part(0.3, 0)}, vectors)(vectors)
-    expected = 0.7 * vectors["one"] @ vectors["one"].T + 0.3 * vectors["other"] @ vectors["other"].T
+    texts = [module("corpus").Text("", "query" if at < 20 else "passage") for at in range(50)]
+    parts = {"one": targets.Part(0.7, 0, 0.4), "other": targets.Part(0.3, 0, 0.6)}
+    target = targets.Target(parts, texts, vectors)(texts, vectors)
+    cosines = {name: each @ each.T for name, each in vectors.items()}
+    expected = 0.7 * cosines["one"] + 0.3 * cosines["other"]
+    expected[:20, :20] = (0.4 * cosines["one"] + 0.6 * cosines["other"])[:20, :20]
+    across = np.sqrt(0.7 * 0.4) * cosines["one"] + np.sqrt(0.3 * 0.6) * cosines["other"]
+    expected[:20, 20:], expected[20:, :20] = across[:20, 20:], across[20:, :20]
     np.testing.assert_allclose(target @ target.T, expected, atol=1e-5)
 
 
@@ -69,7 +75,7 @@ def test_vectors_are_computed_once(tmp_path: Path) -> None:
         return np.full((len(texts), 3), 0.5, np.float32)
 
     shard = tmp_path / "000.jsonl"
-    shard.write_text('"a"\n"b"\n', encoding="utf-8")
+    shard.write_text('["a", "query"]\n["b", "passage"]\n', encoding="utf-8")
     for _ in range(2):
         found = module("targets").Vectors(tmp_path / "vectors", {"some": teacher}).of(shard)
     assert asked == [2]
@@ -118,12 +124,13 @@ class Tiny:
         self.model, self.folder, chance = model, folder, np.random.default_rng(3)
         module("corpus").SHARD = 24
         for name in ("a", "b"):
-            rows = (f'"{" ".join(chance.choice(WORDS, 5))}"\n' for _ in range(24))
+            roles = ("query", "passage")
+            rows = (f'["{" ".join(chance.choice(WORDS, 5))}", "{roles[at % 2]}"]\n' for at in range(24))
             (folder / f"{name}.jsonl").write_text("".join(rows), encoding="utf-8")
         self.table = chance.normal(size=(256, 32)).astype(np.float32)
 
     def encode(self, texts: Any) -> Any:
-        return np.stack([np.sum([self.table[ord(letter) % 256] for letter in text], axis=0) for text in texts])
+        return np.stack([np.sum([self.table[ord(letter) % 256] for letter in each.text], axis=0) for each in texts])
 
     def run(self, name: str, steps: int, stop: int | None = None) -> Any:
         made = self.made(name, steps)
@@ -136,10 +143,11 @@ class Tiny:
         targets, distillation, student = (module(each) for each in ("targets", "distillation", "student"))
         targets.WIDTH = 32
         torch.manual_seed(0)
-        learner = student.Student(self.model, str(SCRIPTS / "default_encoder" / "templates.toml") + ":short", 32)
+        learner = student.Student(self.model, str(SCRIPTS / "default_encoder" / "templates.toml") + ":back", 32)
         vectors = targets.Vectors(self.folder / "vectors", {"some": self.encode})
         shards = sorted(self.folder.glob("*.jsonl"))
-        target = targets.Target({"some": targets.Part(1, 0)}, vectors.of(shards[0]))
+        first = module("corpus").read(shards[0])
+        target = targets.Target({"some": targets.Part(1, 0)}, first, vectors.of(shards[0]))
         settings = distillation.Settings(steps=steps, anchors=4, warmup=2, ema=0.5, learning_rate=1e-3, **more)
         order = distillation.Shards(shards, vectors, target, settings)
         return distillation.Distillation(learner, order, settings, self.folder / name, measure)
@@ -188,26 +196,27 @@ def test_a_saved_student_gives_its_own_vectors(tiny: Tiny, tmp_path: Path) -> No
     texts = ["red cat", "a small house runs", "tree"]
     student.save(tmp_path / "out", "tiny", {"method": "distil", "steps": 3})
     encoder = Encoder.load(tmp_path / "out", device="cpu")
-    np.testing.assert_allclose(encoder.encode(texts), student.encode(texts), atol=1e-4)
+    for role in ("query", "passage"):
+        np.testing.assert_allclose(encoder.encode(texts, role=role), student.encode(texts, role), atol=1e-4)
+    assert np.abs(student.encode(texts, "query") - student.encode(texts, "passage")).max() > 0.01
     assert encoder.backend is not None and encoder.backend.bundle.method == "cot_bert"
 
 
 def test_a_whitened_student_gives_the_whitened_vectors_of_its_map_saved_or_not(tiny: Tiny, tmp_path: Path) -> None:
     student = tiny.run("whitened", 3).student
     texts = [" ".join(np.random.default_rng(at).choice(WORDS, 4)) for at in range(120)]
+    passages = [module("corpus").Text(each, "passage") for each in texts]
     with torch.no_grad():
-        mapped = student.head(student.read(student.rows(texts))).numpy()
-    student.whiten(texts, 0.5)
-    found = student.encode(texts)
+        mapped = student.head(student.read(student.rows(passages))).numpy()
+    student.whiten(passages, 0.5)
+    found = student.encode(texts, "passage")
     np.testing.assert_allclose(found, unit(whitening.fit([mapped], power=0.5)(mapped)), atol=1e-3)
     assert np.abs(found - unit(mapped)).max() > 0.01  # so that the comparison can fail
     student.save(tmp_path / "out", "tiny", {"method": "distil", "steps": 3})
     np.testing.assert_allclose(Encoder.load(tmp_path / "out", device="cpu").encode(texts), found, atol=1e-3)
 
 
-def test_the_texts_of_a_document_are_in_one_shard_for_search_and_stand_alone_otherwise(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_texts_of_a_document_stay_together_with_their_roles(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus, body = module("corpus"), "Water boils at a lower temperature on high mountains. " * 20
     monkeypatch.setattr(corpus, "documents", lambda chance: [(f"Title number {at}", body) for at in range(50)])
     for name in ("balanced", "short"):
@@ -217,16 +226,52 @@ def test_the_texts_of_a_document_are_in_one_shard_for_search_and_stand_alone_oth
     def allowed(text: str) -> bool:
         return True
 
-    together = corpus.groups("search", None, allowed, random.Random(0))
-    assert all(group[0].startswith("Title number") and len(group) == 4 for group in together)
-    under = [group[1].startswith(group[0] + "\n") for group in together]
+    together = corpus.groups(None, allowed, random.Random(0))
+    shared = ["query", "passage", "passage", "query", "query"]
+    assert all(group[0].text.startswith("Title number") for group in together)
+    assert all([each.role for each in group[:5]] == shared for group in together)
+    asked = [group[5] for group in together if len(group) == 6]
+    assert 5 < len(asked) < 25 and {each.role for each in asked} == {"query"}  # one of four
+    under = [group[1].text.startswith(group[0].text + "\n") for group in together]
     assert 25 < sum(under) < 50  # three of four
-    assert {len(group) for group in corpus.groups("mixed", None, allowed, random.Random(0))} == {1}
     monkeypatch.setattr(corpus, "forbidden", lambda: {"Title number 3"})
     kept = corpus.collected(together, allowed, random.Random(0))
-    assert "Title number 3" not in kept and len(kept) == len(set(kept))
-    titles = [text for text in kept if text in {group[0] for group in together}]
+    assert "Title number 3" not in {each.text for each in kept} and len(kept) == len(set(kept))
+    titles = [each.text for each in kept if each in {group[0] for group in together}]
     assert titles != sorted(titles, key=lambda text: int(text.rpartition(" ")[2]))  # shuffled
+
+
+def test_telling_words_are_the_rare_ones_in_their_order_and_in_another_text_too() -> None:
+    corpus = ["the zebra grazes the plain", "the plain zebra sleeps", "the cat sleeps", "the cat hides quickly"]
+    words = module("texts").telling(corpus)("the zebra grazes the plain", random.Random(0)).split()
+    assert words in (["zebra", "plain"], ["the", "zebra"], ["the", "plain"], ["the", "zebra", "plain"])
+    assert "grazes" not in words
+
+
+def test_the_best_passage_of_a_document_counts_and_each_role_is_asked_for(data: Path) -> None:
+    choice = module("choice")
+    vectors = {"near": [1.0, 0.0], "far": [0.0, 1.0], "half": [0.6, 0.8]}
+    roles = []
+
+    def encode(texts: Any, role: str) -> Any:
+        roles.append(role)
+        return np.array([vectors[text] for text in texts], np.float32)
+
+    passages, owners = ["far", "near", "half"], [0, 0, 1]
+    assert choice.Ranking(["near"], passages, [frozenset([0])], owners).ndcg(encode) == 100
+    assert choice.Ranking(["near"], passages, [frozenset([1])], owners).ndcg(encode) == pytest.approx(63.09, abs=0.01)
+    assert roles[:2] == ["query", "passage"]
+
+
+def test_what_choices_are_made_on_is_not_trained_on(data: Path) -> None:
+    corpus, rankings = module("corpus"), module("choice").rankings()
+    pairs = corpus.documents(random.Random(0))
+    trained = {text.removeprefix(title).strip() for title, text in pairs} | {text for _, text in pairs}
+    for name, ranking in rankings.items():
+        assert not trained.intersection(ranking.passages), name
+    assert not {title for title, _ in pairs}.intersection(rankings["questions"].queries)
+    assert set(rankings["claims"].queries) <= corpus.forbidden()  # which `collected` leaves out
+    assert all(len(ranking.queries) == len(ranking.relevant) >= 30 for ranking in rankings.values())
 
 
 def test_a_student_can_start_from_the_layers_of_an_int8_export(tmp_path: Path) -> None:
