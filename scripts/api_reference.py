@@ -90,7 +90,8 @@ def _folder(package: str) -> Path:
 
 def _tree(module: str) -> ast.Module:
     path = _folder(module)
-    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    files = (path / "__init__.pyi", path / "__init__.py", path.with_suffix(".py"))
+    file = next(file for file in files if file.is_file())
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
@@ -121,7 +122,7 @@ def _definition(module: str, name: str) -> tuple[str, Definition]:
         if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name:
             return module, node
         if isinstance(node, ast.ImportFrom) and node.module and any(alias.name == name for alias in node.names):
-            return _definition(node.module, name)
+            return _definition(f"{module}.{node.module}" if node.level else node.module, name)
     raise LookupError(f"{module} does not define {name}")
 
 

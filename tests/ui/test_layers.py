@@ -28,15 +28,9 @@ SHARED = {
 
 
 def public_names() -> set[str]:
-    """Every name that the stubs of the packages list, and every type, with its module."""
-    listed = {f"{package}.{name}" for package in PACKAGES for name in import_module(package).__all__}
-    types = ast.parse(Path(import_module("semsearch.types").__file__ or "").read_text(encoding="utf-8")).body
-    types += [node for block in types if isinstance(block, ast.If) for node in block.body]  # TYPE_CHECKING
-    defined = {node.name for node in types if isinstance(node, ast.ClassDef)}
-    targets = [target for node in types if isinstance(node, ast.Assign) for target in node.targets]
-    targets += [node.target for node in types if isinstance(node, ast.AnnAssign)]
-    defined |= {target.id for target in targets if isinstance(target, ast.Name)}
-    return listed | {f"semsearch.types.{name}" for name in defined if not name.startswith("_")}
+    """Every name that the stubs of the packages list."""
+    packages = (*PACKAGES, "semsearch.types")
+    return {f"{package}.{name}" for package in packages for name in import_module(package).__all__}
 
 
 def names_used(source: str) -> set[str]:

@@ -1,0 +1,27 @@
+"""A sequence over one field of a dataclass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar, overload
+
+T = TypeVar("T")
+
+
+class Rows(Sequence[T]):
+    """A sequence of what `_rows` gives."""
+
+    __slots__ = ()
+
+    def _rows(self) -> Sequence[T]:
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, at: int, /) -> T: ...
+    @overload
+    def __getitem__(self, at: slice, /) -> Sequence[T]: ...
+    def __getitem__(self, at: int | slice, /) -> T | Sequence[T]:
+        return self._rows()[at]
+
+    def __len__(self) -> int:
+        return len(self._rows())
