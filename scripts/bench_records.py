@@ -27,7 +27,7 @@ import machine
 
 from semsearch import Index
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.indexing import null_distribution
+from semsearch.indexing import derived
 from semsearch.stores.local import LocalWriter
 from semsearch.types import Progress
 
@@ -109,7 +109,7 @@ def _index(file: Path, folder: Path) -> None:
     spent = {"caches on the way": 0.0, "cache at the end": 0.0, "null distributions": 0.0}
     caches = {True: "caches on the way", False: "cache at the end"}
     _time(LocalWriter, "update_vector_index", spent, lambda options: caches["when" in options])
-    _time(null_distribution, "measure", spent, lambda _: "null distributions")
+    _time(derived, "measure", spent, lambda _: "null distributions")
 
     def say(step: Progress) -> None:
         nonlocal said

@@ -21,7 +21,7 @@ from scale_corpus import FILTERS, Corpus, K
 
 from semsearch import Encoder, Index
 from semsearch.documents.isolation.resident import resident_bytes
-from semsearch.indexing import null_distribution
+from semsearch.indexing import derived
 from semsearch.stores.local import open_writer
 from semsearch.utils.vectors import unit_rows
 
@@ -52,8 +52,8 @@ def built(store: Path, backend: str) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     with open_writer(store) as writer:
         space = writer.reader.spaces()[0].id
-        if null_distribution.is_due(writer.reader, writer.reader.spaces()[0]):  # a run of `index` does the same
-            null_distribution.measure(writer, writer.reader.spaces()[0], Encoder.load("default"))
+        if derived.is_due(writer.reader, writer.reader.spaces()[0]):  # a run of `index` does the same
+            derived.measure(writer, writer.reader.spaces()[0], Encoder.load("default"))
         if not writer.reader.info()["spaces"][0]["backend"].startswith(backend):
             began, cpu = time.perf_counter(), time.process_time()
             writer.update_vector_index(space, backend, when="always")

@@ -34,7 +34,7 @@ from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import Corrupt, NotFound, UnknownName, UsageError
 from semsearch.evaluation.judgements import Judgements
 from semsearch.evaluation.naming.distinctive_words import group_names
-from semsearch.indexing import file_status
+from semsearch.indexing import file_states
 from semsearch.indexing.dry_run import DryRunWriter
 from semsearch.search import arrow_batches, audit, sampling, sql_functions, vector_export
 from semsearch.search.current_space import CurrentSpace
@@ -726,7 +726,7 @@ class Index:
         the index, and every update reads it again. "gone": it does not exist. "unseen": its whole folder is missing or
         may not be read. "kept": the document has no file.
         """
-        return file_status.states(self._reader, None if ids is None else several(ids, "states", "ids", str))
+        return file_states.states(self._reader, None if ids is None else several(ids, "states", "ids", str))
 
     def passages(self, document: str) -> list[JsonObject]:
         """The passages that a document was split into, in their order, each as `get` gives it. Raises NotFound."""
@@ -1020,7 +1020,7 @@ class Index:
         encoder = self._encoder if self._space.has_encoder else None
         context = bool(self._reader.recipe().get("context", False))
         found = audit.audit(self._reader, self._space, encoder, context=context, sample=sample, k=k)
-        return {**found, "files": dict(Counter(file_status.states(self._reader).values()))}
+        return {**found, "files": dict(Counter(file_states.states(self._reader).values()))}
 
     def dump(self, file: str | Path, progress: Callable[[Progress], None] = _silent) -> None:
         """Write the whole index to one file. An exception of `progress` ends it, and leaves nothing."""

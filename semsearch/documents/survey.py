@@ -15,7 +15,7 @@ from pathlib import Path
 
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.documents import loaders, walk
-from semsearch.documents.walk import FoundFile, Rules
+from semsearch.documents.walk import FileEntry, Rules
 from semsearch.errors import Unreadable
 from semsearch.types import Document, EncoderProtocol, FileType, Skipped, Survey
 
@@ -36,7 +36,7 @@ def survey(
     walk.guard(root, None, yes=False)
     end = time.monotonic() + seconds
     found, skipped, complete = _counted(walk.files(root, Rules(), is_index), end - seconds / 2)
-    by_type: defaultdict[str, list[FoundFile]] = defaultdict(list)
+    by_type: defaultdict[str, list[FileEntry]] = defaultdict(list)
     for file in found:
         by_type[loaders.suffix_of(Path(file.relative))].append(file)
     types = sorted(by_type.items(), key=lambda each: -sum(file.size for file in each[1]))
@@ -55,9 +55,9 @@ def survey(
     return Survey(kinds, skipped, round(counted), estimate, complete)
 
 
-def _counted(items: Iterable[FoundFile | Skipped], end: float) -> tuple[list[FoundFile], int, bool]:
+def _counted(items: Iterable[FileEntry | Skipped], end: float) -> tuple[list[FileEntry], int, bool]:
     """The files, the number of skipped ones, and whether that is all of them; it is not where the time is up."""
-    found: list[FoundFile] = []
+    found: list[FileEntry] = []
     skipped, walked = 0, iter(items)
     while step := list(islice(walked, STEP)):
         found += [item for item in step if not isinstance(item, Skipped)]
@@ -68,7 +68,7 @@ def _counted(items: Iterable[FoundFile | Skipped], end: float) -> tuple[list[Fou
 
 
 def _sampled(
-    files: Sequence[FoundFile], encoder: EncoderProtocol, splitter: Splitter, texts: list[str], end: float
+    files: Sequence[FileEntry], encoder: EncoderProtocol, splitter: Splitter, texts: list[str], end: float
 ) -> tuple[float, float]:
     """The passages of all files of a type, and the seconds to read and split them, from some; `texts` grows."""
     began, size, found = time.monotonic(), 0, 0

@@ -58,7 +58,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFile:
+class FileEntry:
     """A file to read. `relative` is its path below the root, with "/", printable and storable.
 
     There may be a million of them, so that they have texts and no Path.
@@ -76,7 +76,7 @@ class FoundFile:
 
 def files(
     root: Path, rules: Rules, is_index: Callable[[Path], bool] = lambda _: False
-) -> Iterator[FoundFile | Skipped]:
+) -> Iterator[FileEntry | Skipped]:
     """The files at or below `root`, sorted by name within each folder, links last. Raises NotFound without a `root`.
 
     A folder with a writer's lock for which `is_index` is true is left out.
@@ -131,7 +131,7 @@ class _Walk:
         self._links: list[_Entry] = []
         self._seen: defaultdict[int, set[int]] = defaultdict(set)  # device -> inodes of every file so far
 
-    def everything(self) -> Iterator[FoundFile | Skipped]:
+    def everything(self) -> Iterator[FileEntry | Skipped]:
         """Depth first, without recursion, as folders may be nested a thousand deep; links when all else is known."""
         ignored = IgnoreRules.above(self._real_root) if self._rules.use_ignore_files else IgnoreRules()
         stack = [_Entry(str(self._root), "", is_folder=True, is_link=False, ignored=ignored)]
@@ -177,7 +177,7 @@ class _Walk:
             return False
         return not entry.ignored.specs or not entry.ignored.ignores(self._above + entry.relative, entry.is_folder)
 
-    def _link(self, entry: _Entry) -> Iterator[FoundFile | Skipped]:
+    def _link(self, entry: _Entry) -> Iterator[FileEntry | Skipped]:
         try:
             status = Path(entry.location).stat()
             inside = Path(entry.location).resolve().is_relative_to(self._real_root)
@@ -189,7 +189,7 @@ class _Walk:
         elif not stat.S_ISDIR(status.st_mode) and status.st_ino not in self._seen[status.st_dev]:
             yield self._file(entry, status)
 
-    def _file(self, entry: _Entry, status: os.stat_result) -> FoundFile | Skipped:
+    def _file(self, entry: _Entry, status: os.stat_result) -> FileEntry | Skipped:
         self._seen[status.st_dev].add(status.st_ino)
         return _checked(entry.location, printable(entry.relative), status, self._rules)
 
@@ -203,14 +203,14 @@ class _Entry:
     ignored: IgnoreRules
 
 
-def _checked(location: str, relative: str, status: os.stat_result, rules: Rules) -> FoundFile | Skipped:
+def _checked(location: str, relative: str, status: os.stat_result, rules: Rules) -> FileEntry | Skipped:
     """A file with its size, or the reason to skip it, from its name and status; it is not opened."""
     if not stat.S_ISREG(status.st_mode):
         special = next((words for is_special, words in _SPECIAL if is_special(status.st_mode)), "something else")
         return Skipped(relative, f"{special}, not a file")
     if reason := refusal(relative, status.st_size, rules):
         return Skipped(relative, reason)
-    return FoundFile(location, relative, status.st_size, status.st_mtime_ns)
+    return FileEntry(location, relative, status.st_size, status.st_mtime_ns)
 
 
 def refusal(relative: str, size: int, rules: Rules) -> str:

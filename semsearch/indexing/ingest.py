@@ -3,8 +3,8 @@
 Document ─ text is stored already? skip → splitter.passages → encoder.encode(role="passage")
          → writer.replace(…)      one transaction per batch, acknowledged only after commit
 
-A batch is encoded while the one before is committed and the next one is read (`ahead`); batches are committed in their
-order, by the caller's thread.
+A batch is encoded while the one before is committed and the next one is read (`batch_encoder`); batches are committed
+in their order, by the caller's thread.
 
 `Ingest.put` returns the outcome for a document, and its callers count it in the run's `RunReport`.
 """
@@ -12,7 +12,6 @@ order, by the caller's thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -21,12 +20,12 @@ import numpy as np
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.documents import own_metadata
 from semsearch.encoders.no_encoder import refuse_text
-from semsearch.errors import EncodingFailed, SemsearchError, Unreadable
-from semsearch.indexing import halving, null_distribution
-from semsearch.indexing.ahead import Ahead, Encoded
+from semsearch.errors import Unreadable
+from semsearch.indexing.batch_encoder import BatchEncoder, Encoding
+from semsearch.indexing.derived import Derived
 from semsearch.indexing.run_report import Outcome, RunReport
-from semsearch.indexing.seen import SeenDocuments
-from semsearch.stores.protocol import Rebuild, StoreWriter
+from semsearch.indexing.visited import VisitedDocuments
+from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import (
     UNFINISHED,
     Bookmark,
@@ -69,8 +68,7 @@ class _Batch(NamedTuple):
     items: Sequence[_Pending]
     refresh: Sequence[Document]
     files: Mapping[tuple[str, str], Source]
-    texts: Sequence[str]  # of its passages
-    encoding: Future[Encoded] | None  # in another thread
+    encoding: Encoding  # of the passages of the items without vectors
 
 
 class Ingest:
@@ -92,19 +90,18 @@ class Ingest:
         force: bool = False,
         annotated: Sequence[str] = (),
     ) -> None:
-        self.report = RunReport()
+        self.report = RunReport(encoder)
+        self.derived = Derived(writer, space, encoder, backend, self.report)
         self.written = 0  # passages
+        self.visited = VisitedDocuments(writer.reader)
         self._writer = writer
         self._space = space
         self._encoder = encoder
         self._splitter = splitter
         self._context = context
-        self._backend = backend
-        self._caches_fail = False
-        self._unmeasurable = False  # the encoder fails at the questions that strengths are measured with
         self._force = force
         self._annotated = annotated
-        self._ahead = Ahead(encoder)
+        self._batch_encoder = BatchEncoder(encoder)
         self._encoding: _Batch | None = None  # the batch before the pending one
         self._pending: list[_Pending] = []
         self._refresh: list[Document] = []
@@ -112,34 +109,32 @@ class Ingest:
         self._incomplete: set[tuple[str, str]] = set()  # files with a document that could not be encoded or stored
         self._waiting = 0  # passages of `_pending`
         self._characters = 0  # of what waits
-        self.seen = SeenDocuments(writer.reader)
         self._looked_up: dict[str, DocumentStamp | None] = {}  # None: not stored
-        self._embedded_before = encoder.embedded
-        self._truncated_before = replace(encoder.truncation)
+
+    def with_stamps(
+        self, items: Iterable[T], document: Callable[[T], object] = lambda item: item
+    ) -> Iterator[tuple[T, DocumentStamp | None]]:
+        """Each item with the present stamp of its document, None where nothing is stored under its id; all to be put.
+
+        The store is asked about a few of them together: a question to a server costs its way there and back, whether
+        about one document or about LOOKED_UP of them.
+        """
+        for batch in batches(items, LOOKED_UP, weight=lambda item: weight(document(item)), heaviest=AHEAD_CHARACTERS):
+            ids = {at: each.id for at, item in enumerate(batch) if isinstance(each := document(item), Document)}
+            stamps = self.stamps(list(ids.values()))
+            for at, item in enumerate(batch):
+                yield item, stamps.get(ids.get(at, ""))
 
     def stamps(self, documents: Sequence[str]) -> dict[str, DocumentStamp]:
-        """The present stamps of different documents that are to be put; those of an earlier call are out of date then.
-
-        Those that were looked up are known, each for one call.
-        """
+        """The present stamps of documents that are put next, before any others are asked for."""
         if all(document in self._looked_up for document in documents):
-            known = {document: self._looked_up.pop(document) for document in documents}
-            return {document: stamp for document, stamp in known.items() if stamp is not None}
+            return {document: stamp for document in documents if (stamp := self._looked_up[document]) is not None}
         return self._present(documents)
 
     def look_up(self, documents: Sequence[str]) -> None:
-        """Ask the store together for the stamps of documents that may be put next, in place of those of the last call.
-
-        A question to a server costs its way there and back, whether about one document or about LOOKED_UP of them.
-        """
-        found = self._present(documents)
-        self._looked_up = {document: found.get(document) for document in documents}
-
-    def looked_up(self, items: Iterable[T], document: Callable[[T], object] = lambda item: item) -> Iterator[T]:
-        """The items; their documents, where an item has one, are looked up, a few at a time."""
-        for batch in batches(items, LOOKED_UP, weight=lambda item: weight(document(item)), heaviest=AHEAD_CHARACTERS):
-            self.look_up([one.id for item in batch if isinstance(one := document(item), Document)])
-            yield from batch
+        """Ask the store together for the `stamps` of documents that may be put next, one after the other."""
+        present = self._present(documents)
+        self._looked_up = {document: present.get(document) for document in documents}
 
     def forget(self, documents: Iterable[str]) -> None:
         """What was looked up of documents that have changed since, other than by `put`."""
@@ -147,7 +142,7 @@ class Ingest:
             self._looked_up.pop(document, None)
 
     def _present(self, documents: Sequence[str]) -> dict[str, DocumentStamp]:
-        self.forget(self.seen.forget_committed())
+        self.forget(self.visited.forget_committed())
         return self._writer.reader.stamps(documents)
 
     def put(
@@ -173,13 +168,13 @@ class Ingest:
             document = own_metadata.kept(document, self._writer.reader.document(document.id), self._annotated)
         metadata = check_document(document)
         self.settle(at_once=True)
-        if self.seen.has(document.id, stamp):
-            return already_used(document, origin, self.seen.file(document.id))
+        if self.visited.has(document.id, stamp):
+            return already_used(document, origin, self.visited.file(document.id))
         same_text = stamp is not None and stamp.sha256 == text_hash(document.text)
         outcome = _outcome(document, stamp, adopt, same_text=same_text)
         force = self._force or vector is not None
         unchanged = outcome == "unchanged" and not force
-        self.seen.take(document.id, stamp, origin.key if origin else None, waits=not unchanged)
+        self.visited.take(document.id, stamp, origin.key if origin else None, waits=not unchanged)
         if self._writer.dry_run or unchanged:
             return outcome
         same_title = stamp is not None and (stamp.title == document.title or not self._space.has_encoder)
@@ -213,7 +208,7 @@ class Ingest:
         """
         batch = self._take_batch(alone=last and self._encoding is None)
         self.settle()
-        if batch is not None and (last or batch.encoding is None):
+        if batch is not None and (last or batch.encoding.future is None):
             self._commit(batch, last=last)
         else:
             self._encoding = batch
@@ -221,23 +216,27 @@ class Ingest:
     def settle(self, *, at_once: bool = False) -> None:
         """Commit the batch that is in the encoder; `at_once`: only if that need not be waited for."""
         batch = self._encoding
-        if batch is None or (at_once and batch.encoding is not None and not batch.encoding.done()):
+        if batch is None or (at_once and batch.encoding.future is not None and not batch.encoding.future.done()):
             return
         self._encoding = None
         self._commit(batch, last=False)
 
     def close(self) -> None:
         """End the encoding of what is not committed."""
-        self._ahead.close()
+        self._batch_encoder.close()
 
     def _take_batch(self, *, alone: bool) -> _Batch | None:
         """What is pending; unless it is `alone`, or large, its encoding begins in another thread."""
         if not (self._pending or self._finished or self._refresh):
             return None
-        texts = [text for item in self._pending if item.vector is None for text in self._texts(item)]
-        fit = bool(texts) and not alone and self._characters <= AHEAD_CHARACTERS and self._ahead.possible()
-        encoding = self._ahead.start(texts) if fit else None
-        batch = _Batch(self._pending, self._refresh, self._files(), texts, encoding)
+        texts = [
+            embedded(item.document, passage, with_context=self._context)
+            for item in self._pending
+            if item.vector is None
+            for passage in item.passages
+        ]
+        encoding = self._batch_encoder.start(texts, ahead=not alone and self._characters <= AHEAD_CHARACTERS)
+        batch = _Batch(self._pending, self._refresh, self._files(), encoding)
         self._pending, self._refresh, self._finished, self._waiting, self._characters = [], [], [], 0, 0
         return batch
 
@@ -256,9 +255,9 @@ class Ingest:
                 self._writer.begin_run()
         self.written += sum(len(item.passages) for item, _ in entries)
         documents = [*(item.document for item, _ in entries), *batch.refresh]
-        self.seen.committed([document.id for document in documents])
+        self.visited.committed([document.id for document in documents])
         if not last:
-            self._keep_up()
+            self.derived.keep_up(self._batch_encoder.wait)
 
     def _replaced(
         self, entries: list[tuple[_Pending, Vectors]], ids: Mapping[tuple[str, str], int]
@@ -278,7 +277,7 @@ class Ingest:
 
         These are skipped with the reason, and what was stored of them before stays. The next run tries them again.
         """
-        rows, failed = batch.encoding.result() if batch.encoding else halving.encode(self._encoder, batch.texts)
+        rows, failed = batch.encoding.result()
         counts = [0 if item.vector is not None else len(item.passages) for item in batch.items]
         ends = np.cumsum(counts, dtype=np.int64).tolist()
         entries = []
@@ -297,58 +296,6 @@ class Ingest:
         self.report.count(item.outcome, -1)
         if item.origin:
             self._incomplete.add(item.origin.key)
-
-    def _keep_up(self) -> None:
-        """Update what is derived from the documents, where the index has doubled since: searches go on meanwhile."""
-        measure = null_distribution.is_due(self._writer.reader, self._space, null_distribution.DOUBLED)
-        self._update_vector_index("grown" if measure else "doubled")  # first: the measurement searches
-        if measure:
-            self._measure_null_distribution()
-
-    def _texts(self, item: _Pending) -> list[str]:
-        """The texts to embed for the passages of a document."""
-        return [embedded(item.document, one, with_context=self._context) for one in item.passages]
-
-    def _update_vector_index(self, when: Rebuild) -> None:
-        """Searches are right without the new cache, so its failure does not end the run; there is no second trial."""
-        if self._caches_fail:
-            return
-        try:
-            self._writer.update_vector_index(self._space.id, self._backend, when=when)
-        except (SemsearchError, OSError) as error:
-            self._caches_fail = True
-            self.report.warnings.append(f"while the run went on, no vector cache could be built: {error}")
-
-    def refresh_null_distribution(self) -> None:
-        """Measure the null distribution where it is due."""
-        if null_distribution.is_due(self._writer.reader, self._space):
-            self._measure_null_distribution()
-
-    def _measure_null_distribution(self) -> None:
-        """Measure it, unless that has failed before; the texts encoded for that are not counted."""
-        if self._unmeasurable:
-            return
-        self._ahead.wait()
-        count, truncated = self._encoder.embedded, replace(self._encoder.truncation)
-        try:
-            null_distribution.measure(self._writer, self._space, self._encoder)
-        except EncodingFailed as error:
-            self._unmeasurable = True
-            self.report.warnings.append(f"hits have no strength, because it could not be measured: {error}")
-        if count is not None and self._embedded_before is not None:
-            self._embedded_before += (self._encoder.embedded or 0) - count
-        self._truncated_before.passages += self._encoder.truncation.passages - truncated.passages
-        self._truncated_before.tokens += self._encoder.truncation.tokens - truncated.tokens
-
-    def encoder_counts(self) -> dict[str, int]:
-        """The counts of a `SyncReport` about the encoder; one that counts nothing itself embeds everything."""
-        embedded, before = self._encoder.embedded, self._embedded_before
-        truncated = self._encoder.truncation
-        return {
-            "embedded": self.written if embedded is None or before is None else embedded - before,
-            "cut_passages": truncated.passages - self._truncated_before.passages,
-            "cut_tokens": truncated.tokens - self._truncated_before.tokens,
-        }
 
     def _files(self) -> dict[tuple[str, str], Source]:
         """The files of what is pending; one that is not finished has a size that no file has, so it is read again."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,8 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from semsearch.errors import EncodingFailed, Locked, NotFound
-from semsearch.indexing import halving, null_distribution
-from semsearch.indexing.ahead import Ahead, Encoded
+from semsearch.indexing import derived
+from semsearch.indexing.batch_encoder import BatchEncoder, Encoding
 from semsearch.indexing.ingest import AHEAD_CHARACTERS, BATCH
 from semsearch.stores import machine, restored
 from semsearch.stores.other_spaces import KEY, OtherSpace, other_spaces, recorded
@@ -45,8 +44,7 @@ class _Batch(NamedTuple):
 
     ids: Sequence[int]
     documents: Sequence[str]
-    texts: Sequence[str]
-    encoding: Future[Encoded] | None  # in another thread
+    encoding: Encoding
 
 
 class _Behind(Exception):
@@ -135,17 +133,17 @@ class Reembedder:
 
     def _encode_missing(self, space: Space) -> None:
         """Encode a batch in another thread, where that is possible, while the one before is committed."""
-        ahead, waiting = Ahead(self._encoder), list[_Batch]()
+        batch_encoder, waiting = BatchEncoder(self._encoder), list[_Batch]()
         self._report(space)
         try:
             for ids, documents, texts in self._missing(space):
-                waiting.append(_Batch(ids, documents, texts, ahead.start(texts) if ahead.possible() else None))
+                waiting.append(_Batch(ids, documents, batch_encoder.start(texts)))
                 if len(waiting) > 1:
                     self._commit(space, waiting.pop(0))
             for batch in waiting:
                 self._commit(space, batch)
         finally:
-            ahead.close()
+            batch_encoder.close()
 
     def _missing(self, space: Space) -> Iterator[tuple[list[int], list[str], list[str]]]:
         """Ids, documents and texts of the passages without a vector, a batch at a time."""
@@ -164,7 +162,7 @@ class Reembedder:
             yield ids, documents, texts
 
     def _commit(self, space: Space, batch: _Batch) -> None:
-        rows, failed = batch.encoding.result() if batch.encoding else halving.encode(self._encoder, batch.texts)
+        rows, failed = batch.encoding.result()
         self._failed |= {batch.documents[at]: reason for at, reason in failed.items()}
         good = [at for at in range(len(batch.ids)) if at not in failed]
         if good:
@@ -193,12 +191,7 @@ class Reembedder:
         """Build the vector index and measure the null distribution, where that is due; warnings."""
         self._report(space, "building the vector index")
         self._writer.update_vector_index(space.id, backend)
-        if null_distribution.is_due(self._reader, space):
-            try:
-                null_distribution.measure(self._writer, space, self._encoder)
-            except EncodingFailed as error:
-                return [f"hits have no strength, because it could not be measured: {error}"]
-        return []
+        return derived.measure(self._writer, space, self._encoder) if derived.is_due(self._reader, space) else []
 
     def _switch(self, before: Space, space: Space) -> bool:
         """Make the space the current one, and the one before a complete one beside it, in one commit.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
-from semsearch.types import JsonObject, Skipped
+from semsearch.types import EncoderProtocol, JsonObject, Skipped
 from semsearch.utils.reasons import shortened
 
 Outcome: TypeAlias = Literal["added", "changed", "unchanged", "moved", "deleted"]  # in the words of SyncReport
@@ -18,12 +21,14 @@ class RunReport:
     `refused`: the files that were too costly to read, as `refusals` records them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, encoder: EncoderProtocol) -> None:
         self.skipped: list[Skipped] = []
         self.warnings: list[str] = []
         self.refused: list[JsonObject] = []
         self._documents: Counter[Outcome] = Counter()
         self._began = time.perf_counter()
+        self._encoder = encoder
+        self._embedded, self._truncation = encoder.embedded, replace(encoder.truncation)
 
     def count(self, outcome: Outcome | Skipped, n: int = 1) -> None:
         """Count `n` documents with one outcome, or one skipped document."""
@@ -43,3 +48,24 @@ class RunReport:
     def seconds(self) -> float:
         """The time since the run began."""
         return round(time.perf_counter() - self._began, 3)
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """What is encoded within it is not counted."""
+        embedded, truncation = self._encoder.embedded, replace(self._encoder.truncation)
+        try:
+            yield
+        finally:
+            if embedded is not None and self._embedded is not None:
+                self._embedded += (self._encoder.embedded or 0) - embedded
+            self._truncation.passages += self._encoder.truncation.passages - truncation.passages
+            self._truncation.tokens += self._encoder.truncation.tokens - truncation.tokens
+
+    def encoded(self, written: int) -> dict[str, int]:
+        """The texts embedded and cut since then; an encoder that counts nothing itself embeds all that is written."""
+        embedded, truncation = self._encoder.embedded, self._encoder.truncation
+        return {
+            "embedded": written if embedded is None or self._embedded is None else embedded - self._embedded,
+            "cut_passages": truncation.passages - self._truncation.passages,
+            "cut_tokens": truncation.tokens - self._truncation.tokens,
+        }

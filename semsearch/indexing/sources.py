@@ -14,7 +14,7 @@ from typing import Any
 from semsearch.chunking.splitter import Splitter
 from semsearch.documents import walk
 from semsearch.documents.loaders import Fields
-from semsearch.documents.walk import FoundFile, Rules, guard
+from semsearch.documents.walk import FileEntry, Rules, guard
 from semsearch.errors import Corrupt, NotFound, UsageError
 from semsearch.stores import drivers
 from semsearch.stores.records import Source
@@ -73,15 +73,15 @@ class Roots:
         try:
             roots = tuple(Root.from_json(root) for root in recipe.get("roots", ()))
             bases = tuple((base, str(prefix)) for base, prefix in recipe.get("bases", {}).items())
-            known = cls(roots, bases, frozenset(map(str, recipe.get("taken", ()))))
+            followed = cls(roots, bases, frozenset(map(str, recipe.get("taken", ()))))
             for root in roots:
-                known.base(Path(root.path))
+                followed.base(Path(root.path))
         except (AttributeError, KeyError, TypeError, ValueError) as error:  # ValueError: a root without a base
             raise Corrupt(
                 f"what the index records about its folders is damaged ({type(error).__name__}).",
                 "Restore it from another dump, or index the folders under another name.",
             ) from error
-        return known
+        return followed
 
     def to_json(self) -> dict[str, Any]:
         """The part of a recipe from which `of` makes the same sources."""
@@ -134,9 +134,9 @@ def update(paths: Sequence[Path], options: SyncOptions, recipe: dict[str, Any]) 
 
     An index that follows nothing can be split again too. Raises UsageError, NotFound, GuardRail.
     """
-    known = Roots.of(recipe)
-    alone = options.splitter is not None and not (paths or known.roots)
-    roots, scopes = (known, []) if alone else plan(paths, options, known)
+    followed = Roots.of(recipe)
+    alone = options.splitter is not None and not (paths or followed.roots)
+    roots, scopes = (followed, []) if alone else plan(paths, options, followed)
     for scope in scopes:
         guard(scope, None, yes=options.yes)  # before it is followed: a refused folder must not get into the recipe
     split = asdict(options.splitter) if options.splitter else recipe["splitter"]
@@ -165,24 +165,27 @@ def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roo
         listed = ", ".join(str(scope) for scope in scopes)
         raise NotFound(f"none of what this index follows is there: {listed}.", "Nothing was changed.")
     for scope in scopes:  # without a PATH the options apply to everything that is followed
-        known = roots.covering(scope)
-        chosen = Root(str(scope)) if known is None else known
+        above = roots.covering(scope)
+        root = above or Root(str(scope))
         chosen = replace(
-            chosen, **{k: v for k in ("rules", "kind", "fields") if (v := getattr(options, k)) is not None}
+            root,
+            rules=options.rules or root.rules,
+            kind=options.kind or root.kind,
+            fields=options.fields or root.fields,
         )
-        if known is not None and chosen != known and known.path != str(scope):
+        if above is not None and chosen != above and above.path != str(scope):
             raise UsageError(
-                f"{scope} is part of {known.path}, and is read with the same settings.",
-                f"Index {known.path} with these flags, or leave them out.",
+                f"{scope} is part of {above.path}, and is read with the same settings.",
+                f"Index {above.path} with these flags, or leave them out.",
             )
-        if chosen != known:
+        if chosen != above:
             roots = roots.with_root(chosen)
     return roots, scopes
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where the walk through a root is, and how its files are named."""
+class Naming:
+    """How the files below a root are named."""
 
     root: Root
     base: str
@@ -191,30 +194,30 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """A file that was found. There may be a million of them, so it has nothing that follows from the rest."""
+class SourceFile:
+    """A file that an index follows. There may be a million of them, so it has nothing that follows from the rest."""
 
-    found: FoundFile
-    place: Place
+    entry: FileEntry
+    naming: Naming
 
     @property
     def path(self) -> str:
         """Its path below the base."""
-        return self.place.above + self.found.relative
+        return self.naming.above + self.entry.relative
 
     @property
     def uri(self) -> str:
-        return self.place.prefix + self.path
+        return self.naming.prefix + self.path
 
     @property
     def source(self) -> Source:
         """What is to be recorded of it before it is read."""
-        return Source(self.place.base, self.path, self.found.mtime_ns, self.found.size, "", "")
+        return Source(self.naming.base, self.path, self.entry.mtime_ns, self.entry.size, "", "")
 
 
 def walked(
     scopes: Sequence[Path], roots: Roots, options: SyncOptions, unseen: list[Path], warnings: list[str]
-) -> Iterator[File | Skipped]:
+) -> Iterator[SourceFile | Skipped]:
     """Every file of the scopes once, under its base; a part of a root is read by the rules of the whole.
 
     Places that could not be read are added to `unseen`: nothing in them counts as deleted. Parts of a root in which
@@ -228,7 +231,7 @@ def walked(
         guard(top, None, yes=options.yes)
         base, prefix = roots.base(top)
         above = (top if top.is_dir() else top.parent).relative_to(base).as_posix()
-        place = Place(root, base, prefix, "" if above == "." else f"{above}/")
+        naming = Naming(root, base, prefix, "" if above == "." else f"{above}/")
         within = scope.relative_to(top).as_posix()
         rules = rules_of(root)
         empty = True
@@ -243,7 +246,7 @@ def walked(
                 continue
             if not inside:
                 continue
-            file = File(item, place)
+            file = SourceFile(item, naming)
             if several or "\\x" in item.relative:  # a scope may be a part of another, and names may be printed alike
                 other = seen.setdefault((base, file.path), item.location)
                 if other is not item.location:

@@ -13,19 +13,19 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from semsearch.documents import loaders
 from semsearch.documents.loaders import Exceeded, Limits
 from semsearch.errors import Unreadable, UsageError
-from semsearch.indexing import reading
+from semsearch.indexing import file_reader
+from semsearch.indexing.file_reader import FileHash, FileReader, reason
 from semsearch.indexing.ingest import BATCH, BATCH_CHARACTERS, LOOKED_UP, Ingest, already_used, weight
-from semsearch.indexing.reading import Content, Reading, reason
 from semsearch.indexing.refusals import Refusals
 from semsearch.indexing.run_report import Outcome
-from semsearch.indexing.seen import NumberSet
-from semsearch.indexing.sources import File, Roots, SyncOptions, below, in_scope, walked
+from semsearch.indexing.sources import Roots, SourceFile, SyncOptions, below, in_scope, walked
+from semsearch.indexing.visited import BitSet
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import UNFINISHED, UNSURE, Bookmark, DocumentStamp, Source, at_places
 from semsearch.types import Document, Progress, Skipped
@@ -45,53 +45,55 @@ def sync(
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> None:
     """Bring the store in line with the files of `scopes`. The outcomes are counted in `ingest.report`."""
+    report = ingest.report
     present = [scope for scope in scopes if scope.exists()]
-    ingest.report.warnings += [
-        f"{scope} does not exist; its documents stay in the index." for scope in scopes if not scope.exists()
+    report.warnings += [
+        f"{scope} does not exist; its documents stay in the index." for scope in scopes if scope not in present
     ]
     unseen: list[Path] = []
-    run = _Run(writer, ingest, options, progress)
-    for batch in batches(walked(present, roots, options, unseen, ingest.report.warnings), MOST_COMPARED):
+    run = _FileSync(writer, ingest, options, progress)
+    for batch in batches(walked(present, roots, options, unseen, report.warnings), MOST_COMPARED):
         run.compare(batch)
     if options.prune:
         run.find_gone(lambda source: in_scope(source, present, roots) and not below(source, unseen))
     run.read()
     if run.gone:
         with writer.transaction():
-            ingest.report.count("deleted", writer.drop_sources([source.id for source in run.gone.values()]))
+            report.count("deleted", writer.drop_sources([source.id for source in run.gone.values()]))
 
 
-@dataclass
-class _Run:
+class _FileSync:
     """One pass over the files that were found. Sources whose files have moved are removed from `gone`."""
 
-    writer: StoreWriter
-    ingest: Ingest
-    options: SyncOptions
-    progress: Callable[[Progress], None]
-
-    def __post_init__(self) -> None:
-        self._reader = self.writer.reader
-        self._refusals = Refusals(self._reader, Limits.current())
-        self._there = NumberSet()  # the known sources whose files were found
-        self._todo: list[File] = []  # the files to read
-        self._counts: dict[int, int] = {}  # documents of the sources of those that are read next
-        self._found = 0  # files
-        self._files = 0  # to read in all
+    def __init__(
+        self, writer: StoreWriter, ingest: Ingest, options: SyncOptions, progress: Callable[[Progress], None]
+    ) -> None:
         self.gone: dict[tuple[str, str], Source] = {}
+        self._writer, self._reader = writer, writer.reader
+        self._ingest, self._counted = ingest, ingest.report
+        self._options = options
+        self._progress = progress
+        self._refusals = Refusals(self._reader, Limits.current())
+        self._there = BitSet()  # the stored sources whose files were found
+        self._todo: list[SourceFile] = []  # the files to read
+        self._counts: dict[int, int] = {}  # documents of the sources of those that are read next
+        self._present = 0  # files
+        self._files = 0  # to read in all
         self._gone_ids: set[int] = set()
         self._by_content: defaultdict[str, list[Source]] = defaultdict(list)
 
-    def compare(self, items: Sequence[File | Skipped]) -> None:
+    # ---- what has changed
+
+    def compare(self, items: Sequence[SourceFile | Skipped]) -> None:
         """Count the unchanged files among those that were found, and put the others on the list to read."""
         unchanged = []
-        known = self._known([item for item in items if isinstance(item, File)])
+        stored = self._stored([item for item in items if isinstance(item, SourceFile)])
         for item in items:
             if isinstance(item, Skipped):
-                self.ingest.report.skip(item)
+                self._counted.skip(item)
                 continue
-            self._found += 1
-            source = known.get((item.place.base, item.path))
+            self._present += 1
+            source = stored.get((item.naming.base, item.path))
             if source is not None:
                 self._there.add(source.id)
             if source is not None and self._is_unchanged(item, source):
@@ -99,12 +101,8 @@ class _Run:
             else:
                 self._todo.append(item)
         if unchanged:
-            self.ingest.report.count("unchanged", sum(self._reader.document_counts(unchanged).values()))
-        self.progress(Progress(self._found, 0, "files", "", self.ingest.written))
-
-    def _known(self, files: Sequence[File]) -> dict[tuple[str, str], Source]:
-        """The sources of these files, by key."""
-        return at_places(self._reader.sources_at, ((file.place.base, file.path) for file in files))
+            self._counted.count("unchanged", sum(self._reader.document_counts(unchanged).values()))
+        self._progress(Progress(self._present, 0, "files", "", self._ingest.written))
 
     def find_gone(self, is_covered: Callable[[Source], bool]) -> None:
         """Find the sources without a file, in places that this run covers."""
@@ -114,168 +112,162 @@ class _Run:
         for source in self.gone.values():
             self._by_content[source.sha256].append(source)
 
+    def _stored(self, files: Sequence[SourceFile]) -> dict[tuple[str, str], Source]:
+        """What is stored of these files, by key."""
+        return at_places(self._reader.sources_at, ((file.naming.base, file.path) for file in files))
+
+    def _is_unchanged(self, file: SourceFile, stored: Source) -> bool:
+        """Whether size and time are as before, so that the file need not be opened."""
+        if self._options.force or file.naming.root.fields.sql:
+            return False
+        same = (stored.mtime_ns, stored.size) == (file.entry.mtime_ns, file.entry.size)
+        return same and stored.loader == loaders.loader_for(file.entry.path, file.naming.root.kind)
+
+    # ---- the files to read
+
     def read(self) -> None:
         """Read the files on the list."""
-        total, done = sum(file.found.size for file in self._todo), 0
+        total, done = sum(file.entry.size for file in self._todo), 0
         self._files = len(self._todo)
         self._todo.reverse()
-        for file, known in self._listed():
+        for file, stored in self._listed():
             self._report(done, total, file.uri)
             try:
-                self._read_file(file, known, done, total)
+                self._read_file(file, stored, done, total)
             except (Unreadable, UsageError) as error:
-                if isinstance(error, UsageError) and self._found == 1:
+                if isinstance(error, UsageError) and self._present == 1:
                     raise  # --text-field and the like were meant for this file, and it has no such thing
-                stays = " (the version indexed before stays)" if known else ""
-                self._skip(file.uri, reason(error) + stays)
-            done += file.found.size
-        self.ingest.flush()
+                stays = " (the version indexed before stays)" if stored else ""
+                self._counted.skip(Skipped(file.uri, reason(error) + stays))
+            done += file.entry.size
+        self._ingest.flush()
         self._report(total, total)
 
-    def _listed(self) -> Iterator[tuple[File, Source | None]]:
+    def _listed(self) -> Iterator[tuple[SourceFile, Source | None]]:
         """The files on the list, which are taken off it, with what is stored of each; no other file changes that.
 
         Most files are one document of their name: these are looked up with them.
         """
         while self._todo:
             some = self._todo[: -LOOKED_UP - 1 : -1]
-            known = self._known(some)
-            self._counts = self._reader.document_counts([source.id for source in known.values()]) if known else {}
-            self.ingest.look_up([file.uri for file in some])
+            stored = self._stored(some)
+            self._counts = self._reader.document_counts([source.id for source in stored.values()]) if stored else {}
+            self._ingest.look_up([file.uri for file in some])
             for file in some:
                 self._todo.pop()
-                yield file, known.get((file.place.base, file.path))
+                yield file, stored.get((file.naming.base, file.path))
 
-    def _stored(self, known: Source | None) -> int:
-        """The number of documents of a file that is read next."""
-        return self._counts.get(known.id, 0) if known else 0
-
-    def _is_unchanged(self, file: File, known: Source) -> bool:
-        """Whether size and time are as before, so that the file need not be opened."""
-        if self.options.force or file.place.root.fields.sql:
-            return False
-        same = (known.mtime_ns, known.size) == (file.found.mtime_ns, file.found.size)
-        return same and known.loader == loaders.loader_for(file.found.path, file.place.root.kind)
-
-    def _read_file(self, file: File, known: Source | None, done: int, total: int) -> None:
-        root = file.place.root
-        bookmark = known.bookmark if known and not self.options.force else None
-        found = reading.content(file.found.path, bookmark.at if bookmark else 0)
-        loader = loaders.loader_for(file.found.path, root.kind)
-        source = replace(file.source, sha256=found.sha256, loader=loader)
+    def _read_file(self, file: SourceFile, stored: Source | None, done: int, total: int) -> None:
+        root = file.naming.root
+        bookmark = stored.bookmark if stored and not self._options.force else None
+        content = file_reader.file_hash(file.entry.path, bookmark.at if bookmark else 0)
+        source = replace(file.source, sha256=content.sha256, loader=loaders.loader_for(file.entry.path, root.kind))
         if time.time_ns() - source.mtime_ns < JUST_WRITTEN_NS:
             source = replace(source, size=UNSURE)
-        if known is not None and self._has_same_content(known, source) and not root.fields.sql:
-            self.ingest.report.count("unchanged", self._stored(known))
-            self.ingest.finish(replace(source, bookmark=known.bookmark))
+        if stored is not None and self._has_same_content(stored, source) and not root.fields.sql:
+            self._counted.count("unchanged", self._counts.get(stored.id, 0))
+            self._ingest.finish(replace(source, bookmark=stored.bookmark))
             return
-        if known is None and self._take_moved(file, source):
+        if stored is None and self._take_moved(file, source):
             return
-        at_work = self._begin(file, known, found, bookmark)
-        skipped = len(self.ingest.report.skipped)
-        read = at_work.start.at if at_work.start else 0
-        for batch in self._documents(at_work, source):
-            read += self._put_all(at_work, source, known, batch)
+        reader = self._opened(file, stored, content, bookmark)
+        skipped = len(self._counted.skipped)
+        read = reader.start.at if reader.start else 0
+        for batch in self._documents(reader, source):
+            self._put_all(reader, source, stored, batch)
+            read += sum(len(item.text) for item in batch if isinstance(item, Document))
             last = batch[-1]
-            self._report(done + min(read, file.found.size), total, last.path if isinstance(last, Skipped) else last.id)
-        if len(self.ingest.report.skipped) > skipped:
+            self._report(done + min(read, file.entry.size), total, last.path if isinstance(last, Skipped) else last.id)
+        if len(self._counted.skipped) > skipped:
             source = replace(source, size=UNFINISHED)  # every run reports the skipped records, not only the first
-        left = self._left(known) if known and not at_work.exact else []
-        alone = self.options.prune or not left
-        self.ingest.finish(replace(source, bookmark=at_work.bookmark() if alone else None))
-        if left and self.options.prune:
-            self.writer.delete(sorted(left))
-            self.ingest.forget(left)
-            self.ingest.report.count("deleted", len(left))
+        left = self._left(stored) if stored and not reader.exact else []
+        alone = self._options.prune or not left
+        self._ingest.finish(replace(source, bookmark=reader.bookmark() if alone else None))
+        if left and self._options.prune:
+            self._writer.delete(sorted(left))
+            self._ingest.forget(left)
+            self._counted.count("deleted", len(left))
 
-    def _left(self, known: Source) -> list[str]:
+    def _has_same_content(self, stored: Source, source: Source) -> bool:
+        whole = stored.size != UNFINISHED
+        return whole and not self._options.force and (stored.sha256, stored.loader) == (source.sha256, source.loader)
+
+    def _left(self, stored: Source) -> list[str]:
         """The documents that a file had before and has no more."""
-        return [stamp.uri for stamp in self._reader.documents_of(known.id) if self.ingest.seen.is_left(stamp)]
+        return [stamp.uri for stamp in self._reader.documents_of(stored.id) if self._ingest.visited.is_left(stamp)]
 
-    def _documents(self, at_work: Reading, source: Source) -> Iterator[list[Document | Skipped]]:
-        """The documents of a file, in batches that are compared with the store together.
-
-        A batch is one document where a commit in between needs the bookmark behind that very document. Those of a
-        longer batch have different ids, so that what is stored of one does not depend on the others.
-        """
-        heaviest = 0 if at_work.exact else BATCH_CHARACTERS
-        return batches(self._items(at_work, source), MOST_COMPARED, weight=weight, heaviest=heaviest, key=_id)
-
-    def _put_all(
-        self, at_work: Reading, source: Source, known: Source | None, batch: Sequence[Document | Skipped]
-    ) -> int:
-        """Put some documents of a file; the number of characters in them."""
-        stamps = self.ingest.stamps([item.id for item in batch if isinstance(item, Document)])
-        for item in batch:
-            if isinstance(item, Skipped):
-                self.ingest.report.skip(item)
-            else:
-                self._put(at_work, source, known, item, stamps.get(item.id))
-        return sum(len(item.text) for item in batch if isinstance(item, Document))
-
-    def _begin(self, file: File, known: Source | None, found: Content, bookmark: Bookmark | None) -> Reading:
-        """The reading of a file, from its bookmark on if it has one that is right."""
-        stored = self._stored(known)
-        root = file.place.root
+    def _opened(
+        self, file: SourceFile, stored: Source | None, content: FileHash, bookmark: Bookmark | None
+    ) -> FileReader:
+        """The reader of a file, from its bookmark on if it has one that is right."""
+        count = self._counts.get(stored.id, 0) if stored else 0
+        root = file.naming.root
         fields = replace(root.fields, max_bytes=root.rules.max_bytes)
-        at_work = reading.begin(file.uri, file.found.path, root.kind, fields, found, stored, bookmark)
-        if at_work.start is not None:
-            self.ingest.report.count("unchanged", stored)
-            LOG.info(
-                f"{file.uri} is read from record {at_work.start.number + 1:,} on: the {stored:,} before are stored."
-            )
-        elif known is not None and known.size == UNFINISHED and stored >= BATCH:
+        reader = file_reader.opened(file.uri, file.entry.path, root.kind, fields, content, count, bookmark)
+        if reader.start is not None:
+            self._counted.count("unchanged", count)
+            LOG.info(f"{file.uri} is read from record {reader.start.number + 1:,} on: the {count:,} before are stored.")
+        elif stored is not None and stored.size == UNFINISHED and count >= BATCH:
             LOG.warning(
-                f"{file.uri} is not completely indexed, and is read again from its beginning. Its {stored:,} "
+                f"{file.uri} is not completely indexed, and is read again from its beginning. Its {count:,} "
                 "documents in the index are only compared, not encoded again."
             )
-        return at_work
+        return reader
 
-    def _items(self, at_work: Reading, source: Source) -> Iterator[Document | Skipped]:
-        """The documents of a file. Raises Exceeded at once if it did so before."""
+    def _documents(self, reader: FileReader, source: Source) -> Iterator[list[Document | Skipped]]:
+        """The documents of a file, in batches that are compared with the store together. Raises Exceeded at once if
+        reading it did so before.
+
+        A batch is one document where a commit in between needs the bookmark behind that very document.
+        """
+        heaviest = 0 if reader.exact else BATCH_CHARACTERS
         try:
-            if not self.options.force:
-                self._refusals.check(source.sha256, source.loader, at_work.fields)
-            yield from at_work.items(self._refusals.limits)
+            if not self._options.force:
+                self._refusals.check(source.sha256, source.loader, reader.fields)
+            yield from batches(reader.items(self._refusals.limits), MOST_COMPARED, weight=weight, heaviest=heaviest)
         except Exceeded as error:
-            self.ingest.report.refused.append(
-                self._refusals.record(source.sha256, source.loader, at_work.fields, error)
-            )
+            self._counted.refused.append(self._refusals.record(source.sha256, source.loader, reader.fields, error))
             raise
 
+    def _put_all(
+        self, reader: FileReader, source: Source, stored: Source | None, batch: Sequence[Document | Skipped]
+    ) -> None:
+        """Put some documents of a file."""
+        stamps = self._ingest.stamps([item.id for item in batch if isinstance(item, Document)])
+        for item in batch:
+            if isinstance(item, Skipped):
+                self._counted.skip(item)
+            else:
+                self._put(reader, source, stored, item, stamps.get(item.id))
+
     def _put(
-        self, at_work: Reading, source: Source, known: Source | None, document: Document, stamp: DocumentStamp | None
+        self, reader: FileReader, source: Source, stored: Source | None, document: Document, stamp: DocumentStamp | None
     ) -> None:
         """Put one document of a file."""
-        own = stamp is not None and known is not None and stamp.source == known.id
-        new = not self.ingest.seen.has(document.id, stamp)
+        own = stamp is not None and stored is not None and stamp.source == stored.id
+        new = not self._ingest.visited.has(document.id, stamp)
         if stamp is not None and not own and new and stamp.source not in self._gone_ids:
-            self._skip(at_work.uri, f"its id {document.id!r} belongs to a document from elsewhere already")
-            at_work.give_up()
+            self._counted.skip(
+                Skipped(reader.uri, f"its id {document.id!r} belongs to a document from elsewhere already")
+            )
+            reader.give_up()
             return
-        if own and new and at_work.start is not None:
+        if own and new and reader.start is not None:
             outcome: Outcome | Skipped = already_used(document, source, source.key)
         else:
-            outcome = self._ingested(at_work, source, document, stamp, adopt=stamp is not None and not own)
-        self.ingest.report.count(outcome)
+            bookmark = reader.bookmark if reader.exact else lambda: None
+            adopt = stamp is not None and not own
+            try:
+                outcome = self._ingest.put(document, source, stamp=stamp, adopt=adopt, bookmark=bookmark)
+            except Unreadable as error:
+                outcome = Skipped(reader.uri, f"document {document.id!r}: {error.message}")
+        self._counted.count(outcome)
         if isinstance(outcome, Skipped):
-            other = self.ingest.seen.has(document.id, stamp) and self.ingest.seen.file(document.id) != source.key
-            at_work.give_up() if other else at_work.skip(outcome)  # it would be stored without the other file
+            visited = self._ingest.visited
+            other = visited.has(document.id, stamp) and visited.file(document.id) != source.key
+            reader.give_up() if other else reader.skip(outcome)  # it would be stored without the other file
 
-    def _ingested(
-        self, at_work: Reading, source: Source, document: Document, stamp: DocumentStamp | None, *, adopt: bool
-    ) -> Outcome | Skipped:
-        bookmark = at_work.bookmark if at_work.exact else lambda: None
-        try:
-            return self.ingest.put(document, source, stamp=stamp, adopt=adopt, bookmark=bookmark)
-        except Unreadable as error:
-            return Skipped(at_work.uri, f"document {document.id!r}: {error.message}")
-
-    def _has_same_content(self, known: Source, source: Source) -> bool:
-        whole = known.size != UNFINISHED
-        return whole and not self.options.force and (known.sha256, known.loader) == (source.sha256, source.loader)
-
-    def _take_moved(self, file: File, source: Source) -> bool:
+    def _take_moved(self, file: SourceFile, source: Source) -> bool:
         """Whether a file that is gone had this content: its documents, with their vectors, get the new name then."""
         twins = self._by_content[source.sha256]
         old = next((twin for twin in twins if twin.loader == source.loader and twin.size != UNFINISHED), None)
@@ -284,30 +276,22 @@ class _Run:
         twins.remove(old)
         del self.gone[old.key]
         documents = [stamp.uri for stamp in self._reader.documents_of(old.id)]
-        self.ingest.report.count("moved", len(documents))
-        self.ingest.flush()
-        with self.writer.transaction():
-            self.writer.move_source(old.id, replace(source, bookmark=old.bookmark))
-            for document in documents:
-                _, within, part = document.partition(f"{old.path}#")
-                if within:  # a record by its number, or a part of the file by its name
-                    self._rename(document, f"{file.uri}#{part}")
-                elif document.endswith(old.path):
-                    self._rename(document, file.uri)
-        self.ingest.forget(documents)
+        self._counted.count("moved", len(documents))
+        self._ingest.flush()
+        names = {}
+        for document in documents:
+            _, within, part = document.partition(f"{old.path}#")
+            if within:  # a record by its number, or a part of the file by its name
+                names[document] = f"{file.uri}#{part}"
+            elif document.endswith(old.path):
+                names[document] = file.uri
+        with self._writer.transaction():
+            self._writer.move_source(old.id, replace(source, bookmark=old.bookmark))
+            for document, name in names.items():
+                self._writer.rename(document, name)
+        self._ingest.forget([*documents, *names.values()])
         return True
-
-    def _rename(self, document: str, name: str) -> None:
-        self.writer.rename(document, name)
-        self.ingest.forget([name])
-
-    def _skip(self, name: str, reason: str) -> None:
-        self.ingest.report.skip(Skipped(name, reason))
 
     def _report(self, done: int, total: int, item: str = "") -> None:
         read = self._files - len(self._todo) - bool(item)  # without the present one
-        self.progress(Progress(done, total, "bytes", item, self.ingest.written, read, self._files))
-
-
-def _id(item: Document | Skipped) -> str | None:
-    return None if isinstance(item, Skipped) else item.id
+        self._progress(Progress(done, total, "bytes", item, self._ingest.written, read, self._files))

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from itertools import repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -14,7 +16,8 @@ from semsearch.documents import other_stores, own_metadata, own_vectors
 from semsearch.documents.loaders import Fields
 from semsearch.encoders.no_encoder import refuse_text
 from semsearch.errors import NotFound, SemsearchError, Unreadable, UsageError
-from semsearch.indexing import sources, streams, sync
+from semsearch.indexing import sources, sync, uploads
+from semsearch.indexing.derived import update_vector_index
 from semsearch.indexing.ingest import Ingest
 from semsearch.indexing.reembedding import Reembedder
 from semsearch.indexing.salvage import Salvager
@@ -22,7 +25,7 @@ from semsearch.indexing.sources import SyncOptions
 from semsearch.stores import machine, restored
 from semsearch.stores.filters import Exists, Field
 from semsearch.stores.protocol import SalvageReader, StoreWriter
-from semsearch.stores.records import UNFINISHED, Space
+from semsearch.stores.records import UNFINISHED, DocumentStamp, Space
 from semsearch.types import (
     Document,
     EncoderProtocol,
@@ -64,18 +67,16 @@ class IndexWriter:
     def add(self, documents: Iterable[Document], vectors: Vectors | None = None) -> SyncReport:
         if isinstance(documents, Document) or not isinstance(documents, Iterable):
             raise UsageError("add() takes several documents.", "Put them in a list: add([document]).")
+        rows = repeat(None) if vectors is None else vectors[:, None]
         with self._run() as run:
-            for at, document in enumerate(run.looked_up(documents)):
+            for (document, vector), stamp in run.with_stamps(zip(documents, rows, strict=False), itemgetter(0)):
                 if not isinstance(document, Document):
                     raise UsageError(
                         f"add() takes Document objects, not {type(document).__name__}.", "Write Document(id, text)."
                     )
-                if vectors is not None and not document.text.strip():
+                if vector is not None and not document.text.strip():
                     raise UsageError(f"document {document.id!r} has a vector and no text.", "A hit shows a text.")
-                stamp = run.stamps([document.id]).get(document.id)
-                if stamp is not None and stamp.source is not None:
-                    raise UsageError(f"{document.id!r} is the id of a file's document.", "Use another id.")
-                vector = None if vectors is None else vectors[at : at + 1]
+                _require_own(document, stamp)
                 try:
                     run.report.count(run.put(document, stamp=stamp, vector=vector))
                 except Unreadable as error:
@@ -91,10 +92,8 @@ class IndexWriter:
         with self._run() as run:
             for item in checked.skipped:
                 run.report.skip(item)
-            for document, vector in run.looked_up(checked.documents(progress), lambda pair: pair[0]):
-                stamp = run.stamps([document.id]).get(document.id)
-                if stamp is not None and stamp.source is not None:
-                    raise UsageError(f"{document.id!r} is the id of a file's document.", "Use another index.")
+            for (document, vector), stamp in run.with_stamps(checked.documents(progress), itemgetter(0)):
+                _require_own(document, stamp)
                 run.report.count(run.put(document, stamp=stamp, vector=vector))
         return self._report(run)
 
@@ -104,8 +103,8 @@ class IndexWriter:
         self._require_encoder()
         with self._run() as run:
             items = other_stores.documents(kind, path, fields or Fields())
-            for done, item in enumerate(run.looked_up(items), start=1):
-                self._put(run, item)
+            for done, (item, stamp) in enumerate(run.with_stamps(items), start=1):
+                _put(run, item, stamp)
                 progress(Progress(done, 0, "documents", "", run.written))
         return self._report(run)
 
@@ -120,9 +119,9 @@ class IndexWriter:
     def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
         self._require_encoder()
         with self._run(force=options.force) as run:
-            items = streams.stream_documents(stream, options.kind or "auto", options.fields or Fields())
-            for item in run.looked_up(items):
-                self._put(run, item)
+            items = uploads.stream_documents(stream, options.kind or "auto", options.fields or Fields())
+            for item, stamp in run.with_stamps(items):
+                _put(run, item, stamp)
         return self._report(run)
 
     def add_files(
@@ -134,12 +133,12 @@ class IndexWriter:
         items = (
             (done, name, item)
             for done, (name, stream) in enumerate(files)
-            for item in streams.file_documents(name, stream, kind, fields)
+            for item in uploads.file_documents(name, stream, kind, fields)
         )
         with self._run(force=options.force) as run:
-            for done, name, item in run.looked_up(items, lambda each: each[2]):
+            for (done, name, item), stamp in run.with_stamps(items, itemgetter(2)):
                 progress(Progress(done, len(files), "documents", name, run.written))
-                self._put(run, item)
+                _put(run, item, stamp)
             progress(Progress(len(files), len(files), "documents", "", run.written))
         return self._report(run)
 
@@ -165,26 +164,25 @@ class IndexWriter:
         return self._report(run, whole=not paths or resplit)
 
     def delete(self, ids: Iterable[str], progress: Callable[[Progress], None]) -> int:
-        wanted = list(dict.fromkeys(ids))
-        deleted = 0
+        uris, deleted = list(dict.fromkeys(ids)), 0
         with self._writer.transaction():
-            owners = {stamp.source for stamp in self._reader.stamps(wanted).values()}
-            files = [known for known in self._reader.sources() if known.id in owners]  # read again by the next run
+            owners = {stamp.source for stamp in self._reader.stamps(uris).values()}
+            files = [one for one in self._reader.sources() if one.id in owners]  # read again by the next run
             self._writer.put_sources([replace(source, size=UNFINISHED, bookmark=None) for source in files])
-            for at in range(0, len(wanted), DELETED_AT_ONCE):
-                progress(Progress(at, len(wanted), "documents"))
-                deleted += self._writer.delete(wanted[at : at + DELETED_AT_ONCE])
-        self._refresh_derived()
+            for at in range(0, len(uris), DELETED_AT_ONCE):
+                progress(Progress(at, len(uris), "documents"))
+                deleted += self._writer.delete(uris[at : at + DELETED_AT_ONCE])
+        update_vector_index(self._writer, self._space, self._backend(self._reader.recipe()))
         return deleted
 
     def annotate(self, ids: Iterable[str], metadata: Mapping[str, object]) -> int:
-        wanted, recipe, changed = list(dict.fromkeys(ids)), self._reader.recipe(), 0
+        recipe, changed = self._reader.recipe(), 0
         for key in (key for key in metadata if key not in own_metadata.keys(recipe)):
             if self._reader.allowed_documents(Exists(Field((key,))), limit=1):
                 raise UsageError(f"{key!r} is a key of the documents' own metadata.", "Choose another key.")
         with self._writer.transaction():
             self._record(lambda latest: own_metadata.with_keys(latest, metadata))
-            for name in wanted:
+            for name in dict.fromkeys(ids):
                 if (document := self._reader.document(name)) is None:
                     raise NotFound(f"index {self._reader.name} has no document {name!r}.", "Use the id of a document.")
                 if (merged := own_metadata.merged(document.metadata, metadata)) != document.metadata:
@@ -278,49 +276,22 @@ class IndexWriter:
         finally:
             run.close()
         if not self._writer.dry_run:
-            run.report.warnings += self._refresh_derived(run)
-
-    def _put(self, run: Ingest, item: Document | Skipped) -> None:
-        """Put a document, or record why it is skipped."""
-        if isinstance(item, Skipped):
-            run.report.skip(item)
-            return
-        stamp = run.stamps([item.id]).get(item.id)
-        if stamp is not None and stamp.source is not None:
-            run.report.skip(Skipped(item.id, "its id belongs to a document of a followed folder already"))
-            return
-        try:
-            run.report.count(run.put(item, stamp=stamp))
-        except Unreadable as error:
-            run.report.skip(Skipped(item.id, error.message))
+            run.derived.complete(self._backend(self._reader.recipe()))
 
     def _split_anew(self, run: Ingest, progress: Callable[[Progress], None]) -> None:
         """Split the documents added by `add` again; their text is in the store."""
         added = [origin.document for origin in self._reader.origins() if origin.root is None and origin.path is None]
         stored = (document for uri in added if (document := self._reader.document(uri)))
-        for done, document in enumerate(run.looked_up(stored)):
+        for done, (document, stamp) in enumerate(run.with_stamps(stored)):
             progress(Progress(done, len(added), "documents", document.id, run.written))
-            run.report.count(run.put(document, stamp=run.stamps([document.id]).get(document.id)))
-
-    def _refresh_derived(self, run: Ingest | None = None) -> list[str]:
-        """Update what is derived from the documents: the vector index, then the null distribution, by searches in it.
-
-        The documents are on disk already, so a vector index that cannot be written is a warning and no failure.
-        """
-        try:
-            self._writer.update_vector_index(self._space.id, self._backend(self._reader.recipe()))
-            if run is not None:
-                run.refresh_null_distribution()
-        except (SemsearchError, OSError) as error:
-            return [f"the documents are stored, but the vector cache could not be built: {error}"]
-        return []
+            run.report.count(run.put(document, stamp=stamp))
 
     def _report(self, run: Ingest, *, whole: bool = False) -> SyncReport:
         counts = self._reader.counts()
         report = SyncReport(
             index=self._reader.name,
             **run.report.documents(),
-            **run.encoder_counts(),
+            **run.report.encoded(run.written),
             skipped=tuple(run.report.skipped),
             passages=counts["passages"],
             vectors=sum(counts["vectors"].values()),
@@ -334,6 +305,25 @@ class IndexWriter:
     def _add_run(self, report: SyncReport, *, whole: bool = False, refused: Sequence[JsonObject] = ()) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self._writer.add_run({"at": now, **asdict(report), "whole": whole, "refused": list(refused)})
+
+
+def _put(run: Ingest, item: Document | Skipped, stamp: DocumentStamp | None) -> None:
+    """Put a document, or record why it is skipped."""
+    if isinstance(item, Skipped):
+        run.report.skip(item)
+    elif stamp is not None and stamp.source is not None:
+        run.report.skip(Skipped(item.id, "its id belongs to a document of a followed folder already"))
+    else:
+        try:
+            run.report.count(run.put(item, stamp=stamp))
+        except Unreadable as error:
+            run.report.skip(Skipped(item.id, error.message))
+
+
+def _require_own(document: Document, stamp: DocumentStamp | None) -> None:
+    """Raise UsageError where the document that is stored under the id comes from a file."""
+    if stamp is not None and stamp.source is not None:
+        raise UsageError(f"{document.id!r} is the id of a file's document.", "Use another id, or another index.")
 
 
 def _unmeasured(recipe: JsonObject) -> JsonObject:

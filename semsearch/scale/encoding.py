@@ -18,7 +18,7 @@ import numpy as np
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.documents.own_vectors import KEY, KEY_COLUMN
 from semsearch.documents.vector_files import arrow, vector_column, vector_type
-from semsearch.indexing import halving
+from semsearch.indexing import batch_encoder
 from semsearch.scale.parts import Done, Failed, Part
 from semsearch.search.arrow_batches import fields
 from semsearch.stores.records import to_json
@@ -167,16 +167,16 @@ class Embedding:
             again = sorted(failed)
             if not again:
                 break
-            found, still = halving.encode(self._encoder, [texts[at] for at in again])
+            found, still = batch_encoder.encode(self._encoder, [texts[at] for at in again])
             vectors[again] = found
             failed = {again[at]: reason for at, reason in still.items()}
         return vectors, failed
 
     def _sliced(self, texts: Sequence[str]) -> tuple[Vectors, dict[int, str]]:
-        """As `halving.encode`, with a sign of life after every SLICE texts."""
+        """As `batch_encoder.encode`, with a sign of life after every SLICE texts."""
         vectors, failed = np.zeros((len(texts), self._encoder.dim), np.float32), dict[int, str]()
         for start in range(0, len(texts), SLICE):
-            found, reasons = halving.encode(self._encoder, texts[start : start + SLICE])
+            found, reasons = batch_encoder.encode(self._encoder, texts[start : start + SLICE])
             vectors[start : start + len(found)] = found
             failed |= {start + at: reason for at, reason in reasons.items()}
             self._attempts.alive()

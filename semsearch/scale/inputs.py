@@ -9,10 +9,10 @@ from pathlib import Path
 
 from semsearch.documents import loaders
 from semsearch.documents.loaders import Fields
-from semsearch.documents.walk import FoundFile, Rules, is_wanted, refusal
+from semsearch.documents.walk import FileEntry, Rules, is_wanted, refusal
 from semsearch.errors import Unreadable
-from semsearch.indexing import reading, sources
-from semsearch.indexing.sources import SyncOptions
+from semsearch.indexing import file_reader, sources
+from semsearch.indexing.sources import SourceFile, SyncOptions
 from semsearch.scale import parts
 from semsearch.scale.known import Known
 from semsearch.scale.shards import objects
@@ -67,10 +67,10 @@ def of_store(urls: Sequence[str], options: SyncOptions) -> Input:
 def of_index(update: sources.Update, reader: StoreReader) -> Input:
     """The files that are not in the store as they are now, and which of their documents are."""
     found = Input()
-    there, new, unseen = set[int](), list[sources.File](), list[Path]()
+    there, new, unseen = set[int](), list[SourceFile](), list[Path]()
     for one in _walked(update, found, unseen):
         file = _file(one)
-        known = reader.sources_at(one.place.base, [one.path]).get(one.path)
+        known = reader.sources_at(one.naming.base, [one.path]).get(one.path)
         if known is None:
             new.append(one)
             continue
@@ -92,8 +92,12 @@ def of_index(update: sources.Update, reader: StoreReader) -> Input:
 
 
 def _not_moved(
-    new: Sequence[sources.File], update: sources.Update, reader: StoreReader, there: set[int], unseen: Sequence[Path]
-) -> Iterator[sources.File]:
+    new: Sequence[SourceFile],
+    update: sources.Update,
+    reader: StoreReader,
+    there: set[int],
+    unseen: Sequence[Path],
+) -> Iterator[SourceFile]:
     """New files but those with the content of one that is gone, which keep its vectors (`sync`)."""
     present = [scope for scope in update.scopes if scope.exists()]
     absent = (source for source in reader.sources() if update.options.prune and source.id not in there)
@@ -113,14 +117,14 @@ def _not_moved(
             yield one
 
 
-def _content(one: sources.File) -> tuple[str, str] | None:
+def _content(one: SourceFile) -> tuple[str, str] | None:
     try:
-        return reading.content(one.found.path).sha256, loaders.loader_for(one.found.path, one.place.root.kind)
+        return file_reader.file_hash(one.entry.path).sha256, loaders.loader_for(one.entry.path, one.naming.root.kind)
     except Unreadable:
         return None
 
 
-def _walked(update: sources.Update, found: Input, unseen: list[Path]) -> Iterator[sources.File]:
+def _walked(update: sources.Update, found: Input, unseen: list[Path]) -> Iterator[SourceFile]:
     present = [scope for scope in update.scopes if scope.exists()]
     for item in sources.walked(present, update.roots, update.options, unseen, found.warnings):
         if isinstance(item, Skipped):
@@ -129,21 +133,23 @@ def _walked(update: sources.Update, found: Input, unseen: list[Path]) -> Iterato
             yield item
 
 
-def _file(one: sources.File) -> File:
-    root = one.place.root
+def _file(one: SourceFile) -> File:
+    root = one.naming.root
     fields = replace(root.fields, max_bytes=root.rules.max_bytes)
-    return File(one.uri, one.found.location, one.found.size, root.kind, fields)
+    return File(one.uri, one.entry.location, one.entry.size, root.kind, fields)
 
 
-def _is_stored(one: sources.File, known: Source) -> bool:
+def _is_stored(one: SourceFile, known: Source) -> bool:
     """Whether a file has the size and time, or the content, that it had when all of it was stored."""
-    root, now = one.place.root, one.found
+    root, now = one.naming.root, one.entry
     if root.fields.sql or known.size == UNFINISHED:
         return False
     try:
         if known.loader != loaders.loader_for(now.path, root.kind):
             return False
-        return _same_time(now, known) or (known.size == now.size and reading.content(now.path).sha256 == known.sha256)
+        return _same_time(now, known) or (
+            known.size == now.size and file_reader.file_hash(now.path).sha256 == known.sha256
+        )
     except Unreadable:
         return False
 
@@ -155,5 +161,5 @@ def _all_stored(file: File, keys: Known) -> bool:
     return all(parts.key(item.id, text_hash(item.text), item.title) in keys for item in items)
 
 
-def _same_time(now: FoundFile, known: Source) -> bool:
+def _same_time(now: FileEntry, known: Source) -> bool:
     return (known.mtime_ns, known.size) == (now.mtime_ns, now.size)

@@ -18,7 +18,7 @@ from semsearch.documents import loaders
 from semsearch.documents.isolation.messages import MOST_VALUES, TooLarge, item_of, packed_item, receive
 from semsearch.documents.vector_files import arrow
 from semsearch.errors import Unreadable, UsageError
-from semsearch.indexing.reading import named, reason
+from semsearch.indexing.file_reader import named, reason
 from semsearch.scale.shards import objects
 from semsearch.scale.shards.shard import Piece
 from semsearch.stores.records import check_document, meta_hash, text_hash

@@ -9,38 +9,24 @@ T = TypeVar("T")
 
 
 def batches(
-    items: Iterable[T],
-    most: int,
-    *,
-    weight: Callable[[T], int] = lambda _: 0,
-    heaviest: int = 1,
-    key: Callable[[T], str | None] = lambda _: None,
+    items: Iterable[T], most: int, *, weight: Callable[[T], int] = lambda _: 0, heaviest: int = 1
 ) -> Iterator[list[T]]:
-    """The items in lists of at most `most`; a list ends once its weight is `heaviest`, and before a key comes again.
+    """The items in lists of at most `most`; a list ends once its weight is `heaviest`.
 
     What was read before an exception is in a list too.
 
-    >>> list(batches("abcad", 2)), list(batches("abcad", 9, key=str))
-    ([['a', 'b'], ['c', 'a'], ['d']], [['a', 'b', 'c'], ['a', 'd']])
-    >>> list(batches([1, 4, 2, 9, 1], 9, weight=int, heaviest=5))
-    [[1, 4], [2, 9], [1]]
+    >>> list(batches("abcad", 2)), list(batches([1, 4, 2, 9, 1], 9, weight=int, heaviest=5))
+    ([['a', 'b'], ['c', 'a'], ['d']], [[1, 4], [2, 9], [1]])
     """
     batch: list[T] = []
-    keys: set[str] = set()
     heavy = 0
     try:
         for item in items:
-            name = key(item)
-            if name in keys:
-                yield batch
-                batch, keys, heavy = [], set(), 0
             batch.append(item)
             heavy += weight(item)
-            if name is not None:
-                keys.add(name)
             if len(batch) >= most or heavy >= heaviest:  # at once: the next item is not read before
                 yield batch
-                batch, keys, heavy = [], set(), 0
+                batch, heavy = [], 0
     except Exception:
         if batch:
             yield batch

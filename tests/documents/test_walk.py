@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from semsearch.documents import walk
-from semsearch.documents.walk import FoundFile, Rules
+from semsearch.documents.walk import FileEntry, Rules
 from semsearch.errors import GuardRail, NotFound
 from semsearch.types import Skipped
 
@@ -24,7 +24,7 @@ def write(folder: Path, *names: str, text: str = "words") -> None:
 
 
 def names(root: Path, rules: Rules | None = None) -> list[str]:
-    return [f.relative for f in walk.files(root, rules or Rules()) if isinstance(f, FoundFile)]
+    return [f.relative for f in walk.files(root, rules or Rules()) if isinstance(f, FileEntry)]
 
 
 def reasons(root: Path, rules: Rules | None = None) -> dict[str, str]:
@@ -34,7 +34,7 @@ def reasons(root: Path, rules: Rules | None = None) -> dict[str, str]:
 def test_files_come_in_the_same_sorted_order_with_their_sizes(tmp_path: Path) -> None:
     write(tmp_path, "b.txt", "a/z.txt", "a/b/c.txt", "c.txt")
     assert names(tmp_path) == ["a/b/c.txt", "a/z.txt", "b.txt", "c.txt"]
-    assert all(isinstance(f, FoundFile) and f.size == 5 and f.path.is_file() for f in walk.files(tmp_path, Rules()))
+    assert all(isinstance(f, FileEntry) and f.size == 5 and f.path.is_file() for f in walk.files(tmp_path, Rules()))
 
 
 def test_a_single_file_is_found_under_its_name(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_names_that_are_not_utf8_can_be_stored_printed_and_opened(tmp_path: Path
     with open(raw, "wb") as file:  # noqa: PTH123
         file.write(b"words")
     (found,) = walk.files(tmp_path, Rules())
-    assert isinstance(found, FoundFile)
+    assert isinstance(found, FileEntry)
     assert found.relative == "caf\\xe9.txt"
     assert found.path.read_text() == "words"
     assert sqlite3.connect(":memory:").execute("SELECT ?", (found.relative,)).fetchone() == (found.relative,)

@@ -41,7 +41,7 @@ def test_each_page_is_a_document_under_its_address(packed: bool, tmp_path: Path)
     assert first.text == "Engines\n\nA Größe."
     assert first.metadata == {"url": "http://example.org/a", "date": "2024-05-01T10:00:00Z"}
     assert (again.id, again.title) == ("#http://example.org/a#2", "Boilers")
-    assert [item.relative for item in walk.files(tmp_path, walk.Rules()) if isinstance(item, walk.FoundFile)] == [name]
+    assert [item.relative for item in walk.files(tmp_path, walk.Rules()) if isinstance(item, walk.FileEntry)] == [name]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from semsearch import Document, Index
 from semsearch.documents import loaders, walk
-from semsearch.indexing import reading
+from semsearch.indexing import file_reader
 
 LONG_AGO = 1_700_000_000
 RECORDS = 280  # a batch and a part
@@ -42,9 +42,9 @@ def texts(folder: Path) -> dict[str, str]:
     """What an index of a folder has to have: the text of every document that can be read there now."""
     found = {}
     for file in walk.files(folder, walk.Rules()):
-        if isinstance(file, walk.FoundFile):
+        if isinstance(file, walk.FileEntry):
             for item in loaders.load(file.path):
-                named = reading.named(file.relative, file.path, item)
+                named = file_reader.named(file.relative, file.path, item)
                 if isinstance(named, Document):
                     found[named.id] = named.text
     return found

@@ -22,7 +22,7 @@ from helpers.commandline import CommandLine
 from programme import record, trials
 
 from semsearch.documents import loaders
-from semsearch.indexing import reading
+from semsearch.indexing import file_reader
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the files are those of POSIX systems")
 
@@ -93,7 +93,7 @@ def files(tmp_path: Path) -> Path:
 def disturbing(path: Path, moment: str, change: Callable[[Path], None]) -> Iterator[list[str]]:
     """Change a file once at a moment of its reading; the list says that this has happened."""
     done: list[str] = []
-    hashing, loading = reading.content, loaders.read_from
+    hashing, loading = file_reader.file_hash, loaders.read_from
 
     def disturb(now: str, other: Path) -> None:
         if now == moment and other == path and not done:
@@ -114,7 +114,7 @@ def disturbing(path: Path, moment: str, change: Callable[[Path], None]) -> Itera
         disturb("read", one)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(reading, "content", content)
+        patched.setattr(file_reader, "file_hash", content)
         patched.setattr(loaders, "read_from", read_from)
         yield done
 

@@ -14,7 +14,7 @@ from semsearch import Index
 from semsearch.documents.loaders import Fields, jsonl
 from semsearch.documents.parsing import table
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.indexing.reading import LEAST
+from semsearch.indexing.file_reader import LEAST
 from semsearch.indexing.sync import SyncOptions
 from semsearch.types import Progress, SyncReport
 

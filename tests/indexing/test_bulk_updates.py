@@ -13,7 +13,7 @@ import pytest
 
 from semsearch import Index, SyncOptions
 from semsearch.indexing import sync
-from semsearch.indexing.seen import NumberSet
+from semsearch.indexing.visited import BitSet
 from semsearch.stores.local import LocalReader
 from semsearch.types import Document, SyncReport
 
@@ -227,7 +227,7 @@ def test_the_memory_of_an_update_does_not_grow_with_what_is_unchanged(
 
 
 def test_a_set_of_numbers_has_what_was_added_and_nothing_else() -> None:
-    numbers = NumberSet()
+    numbers = BitSet()
     added = {1, 7, 8, 9, 63, 64, 1000, 12_345}
     for number in added:
         numbers.add(number)

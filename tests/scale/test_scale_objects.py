@@ -15,7 +15,7 @@ from semsearch import SyncOptions
 from semsearch.documents import loaders
 from semsearch.documents.walk import Rules
 from semsearch.errors import NotFound, UsageError
-from semsearch.indexing.reading import named
+from semsearch.indexing.file_reader import named
 from semsearch.scale import inputs
 from semsearch.scale.parts import documents
 from semsearch.scale.shards import borders, objects

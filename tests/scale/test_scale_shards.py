@@ -13,7 +13,7 @@ import pytest
 
 from semsearch.documents import loaders
 from semsearch.documents.loaders import Fields
-from semsearch.indexing.reading import named
+from semsearch.indexing.file_reader import named
 from semsearch.scale import parts
 from semsearch.scale.known import Known
 from semsearch.scale.parts import documents

@@ -17,7 +17,7 @@ from threading import Event, Thread
 from typing import TypeAlias
 
 import semsearch
-from semsearch.documents.walk import FoundFile, files
+from semsearch.documents.walk import FileEntry, files
 from semsearch.errors import NotFound, install_command
 from semsearch.indexing.sources import Root, Roots
 from semsearch.stores import drivers
@@ -67,7 +67,7 @@ class _Followed:
         for root in self.roots():
             with suppress(NotFound):  # a root may be absent for a while, or vanish while it is read
                 for item in files(Path(root.path), root.rules, drivers.exists):
-                    if isinstance(item, FoundFile):
+                    if isinstance(item, FileEntry):
                         found.add((str(item.path), item.size, item.mtime_ns))
         self.seconds = time.monotonic() - began
         return frozenset(found)

@@ -37,14 +37,14 @@ class Hash(Digest, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class FileHash:
     """The hash of a file; and that of its first `at` bytes, to be continued, or None for a shorter file."""
 
     sha256: str
     part: Hash | None
 
 
-def content(path: Path, at: int = 0) -> Content:
+def file_hash(path: Path, at: int = 0) -> FileHash:
     """Read a file for its hashes. Raises Unreadable."""
     digest, left = hashlib.sha256(), at
     try:
@@ -57,27 +57,27 @@ def content(path: Path, at: int = 0) -> Content:
                 digest.update(piece)
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror}") from error
-    return Content(digest.hexdigest(), part)
+    return FileHash(digest.hexdigest(), part)
 
 
-def begin(
-    uri: str, path: Path, kind: str, fields: Fields, found: Content, stored: int, known: Bookmark | None
-) -> Reading:
-    """A reading of a file whose documents are named after `uri`, from the bookmark `known` on if that is right.
+def opened(
+    uri: str, path: Path, kind: str, fields: Fields, content: FileHash, stored: int, bookmark: Bookmark | None
+) -> FileReader:
+    """The reader of a file whose documents are named after `uri`, from the bookmark on if that is right.
 
-    found: its content, with the part up to the bookmark; stored: the number of its documents in the store.
+    content: its hash, with the part up to the bookmark; stored: the number of its documents in the store.
     """
     loader = loaders.loader_for(path, kind)
     way = text_hash(to_json([loader, asdict(fields)])) if loaders.goes_on(loader) else ""
-    if known is not None and found.part is not None:
-        now = Bookmark(known.at, known.number, stored, found.part.hexdigest(), way, known.skipped)
-        if now == known:
-            return Reading(uri, path, kind, fields, way, True, known, found.part)
-    return Reading(uri, path, kind, fields, way, exact=stored == 0)
+    if bookmark is not None and content.part is not None:
+        now = Bookmark(bookmark.at, bookmark.number, stored, content.part.hexdigest(), way, bookmark.skipped)
+        if now == bookmark:
+            return FileReader(uri, path, kind, fields, way, True, bookmark, content.part)
+    return FileReader(uri, path, kind, fields, way, exact=stored == 0)
 
 
 @dataclass
-class Reading:
+class FileReader:
     """The documents of a file in their order, and a bookmark after the latest one.
 
     `start`: where it begins, None for the beginning; `before`: the hash of the part up to there. `exact`: the store has
@@ -105,9 +105,9 @@ class Reading:
         yield from list(self._skipped)
         first = self._place or Place()
         for item, place in loaders.read_from(self.path, self.kind, self.fields, first, self.before, limits):
-            found = named(self.uri, self.path, item)
-            self._advance(place, found)
-            yield found
+            item = named(self.uri, self.path, item)
+            self._advance(place, item)
+            yield item
 
     def skip(self, skipped: Skipped) -> None:
         """The latest document is not stored, for a reason that lies in the file."""
@@ -119,7 +119,7 @@ class Reading:
         self._place = None
 
     def bookmark(self) -> Bookmark | None:
-        """How far it has come; None if the next reading has to begin at the beginning."""
+        """How far it has come; None if the next reader has to begin at the beginning."""
         if not self.way or self._place is None or self._place.at < LEAST or len(self._skipped) > MOST_SKIPPED:
             return None
         skipped = tuple((each.path, each.reason) for each in self._skipped)

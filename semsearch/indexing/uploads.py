@@ -10,7 +10,7 @@ from typing import BinaryIO
 from semsearch.documents import loaders, walk
 from semsearch.documents.loaders import Fields
 from semsearch.errors import Unreadable, UsageError
-from semsearch.indexing.reading import named, reason
+from semsearch.indexing.file_reader import named, reason
 from semsearch.stores.records import text_hash
 from semsearch.types import Document, Skipped
 

@@ -1,4 +1,4 @@
-"""What a run has seen: the documents that it has taken, and the files that are still there, in a bit for each.
+"""What a run has visited: the documents that it has taken, and the files that are still there, in a bit for each.
 
 The numbers of stored documents and files ascend and are never used twice, so a million of them are 125 kB, where their
 names would be 100 MB. Those of a store with many writers are hashes and times: high numbers, kept one by one.
@@ -15,7 +15,7 @@ FileKey = tuple[str, str]
 DENSE = 2**35  # numbers below it are counted up
 
 
-class NumberSet:
+class BitSet:
     """A set of positive integers, in a bit for each number up to the highest below DENSE."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class NumberSet:
         return at < len(self._bits) and bool(self._bits[at] >> (number & 7) & 1)
 
 
-class SeenDocuments:
+class VisitedDocuments:
     """The documents that a run has taken. `stamp` is that of the stored document, None for none.
 
     A document that was stored before the run is known by its number; one that the run has stored, by a number above
@@ -49,7 +49,7 @@ class SeenDocuments:
     def __init__(self, reader: StoreReader) -> None:
         self._reader = reader
         self._last = reader.highest_document()
-        self._stored = NumberSet()
+        self._stored = BitSet()
         self._waiting: dict[str, FileKey | None] = {}
         self._committed: list[str] = []
 
