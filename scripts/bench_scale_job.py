@@ -32,11 +32,11 @@ from itertools import count, islice
 from math import sqrt
 from pathlib import Path
 
-import ray_nodes
-from machine import describe
-from simulate_scale import KILL
-from wiki_vectors import DATA, sentences
-
+from scripts import ray_nodes
+from scripts.bench.wiki_vectors import sentences
+from scripts.shared.machine import describe
+from scripts.shared.places import DATA
+from scripts.simulate_scale import KILL
 from semsearch import Encoder, Index, SyncOptions
 from semsearch.documents import waiting_vectors
 from semsearch.scale.cluster import Engine

@@ -26,7 +26,7 @@ Written by `scripts/cli_reference.py` from what `semsearch COMMAND --help` print
 and messages to stderr.
 
 `semsearch --install-completion` has your shell complete commands, options, and the names of indexes, encoders,
-rerankers and templates. `scripts/man_pages.py -o ~/.local/share/man/man1` writes a man page for each command:
+rerankers and templates. `scripts/release/man_pages.py -o ~/.local/share/man/man1` writes a man page for each command:
 `man semsearch-query`.
 """
 SHELL = {"--install-completion", "--show-completion", "--help"}  # options of every program

@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import ray_nodes
-from index_contents import compared, contents
 
+from scripts import ray_nodes
+from scripts.faults.index_contents import compared, contents
 from semsearch import Encoder, Index, SyncOptions
 from semsearch.documents import waiting_vectors
 from semsearch.scale.cluster import Engine

@@ -20,13 +20,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import ray_nodes
-from bench_scale_job import leads
-from index_contents import held, near
-from scale_faults import postgres
-from scale_parity import overlap
-from server_faults import Place, Server
-
+from scripts import ray_nodes
+from scripts.bench_scale_job import leads
+from scripts.faults.index_contents import held, near
+from scripts.scale_faults import postgres
+from scripts.scale_parity import overlap
+from scripts.server_faults import Place, Server
 from semsearch import Encoder, Index, SyncOptions
 from semsearch.stores import drivers
 from semsearch.types import Query

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from postgres_server import USER, PostgresServer
 
+from scripts.postgres_server import USER, PostgresServer
 from semsearch import Document, Index
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import SemsearchError

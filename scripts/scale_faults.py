@@ -27,11 +27,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import postgres_server
-import server_faults
-from index_contents import Vectors, compared, contents, document
-from server_faults import Place, Server
-
+from scripts import postgres_server, server_faults
+from scripts.faults.index_contents import Vectors, compared, contents, document
+from scripts.server_faults import Place, Server
 from semsearch import Index
 from semsearch.stores import drivers
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import json
 import lzma
-import os
 import sys
 import tempfile
 import time
@@ -32,9 +31,9 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-import machine
-import postgres_server
-
+from scripts import postgres_server
+from scripts.shared import machine
+from scripts.shared.places import DATA
 from semsearch import Document, Encoder, Index, Splitter
 from semsearch.evaluation import retrieval
 from semsearch.scale import parts
@@ -45,7 +44,6 @@ from semsearch.stores.shards import likely_queries
 from semsearch.stores.shards import manifest as manifests
 from semsearch.types import Mode, Query
 
-DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 WAYS: dict[str, tuple[Mode, str | None]] = {
     "semantic": ("semantic", None),
     "keyword": ("keyword", None),

@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from job_model import Assumptions, Job, Outcome
+from scripts.job_model import Assumptions, Job, Outcome
 
 KILL = "a kill"  # the run of bench_scale_job.py in which a worker is killed when half of the shards are done
 

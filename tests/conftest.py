@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     from helpers.commandline import CommandLine
-    from postgres_server import PostgresServer
 
+    from scripts.postgres_server import PostgresServer
     from semsearch.encoders.encoder import Encoder
     from semsearch.encoders.hashing import HashingEncoder
 

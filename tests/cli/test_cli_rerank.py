@@ -125,7 +125,7 @@ def test_offline_names_what_is_missing(notes: CommandLine) -> None:
 def test_every_option_that_the_page_names_is_one(cli: CommandLine) -> None:
     page = (Path(__file__).parents[2] / "docs" / "reranking.md").read_text(encoding="utf-8")
     options = cli.ok("query", "--help").out + cli.ok("export", "--help").out
-    script = (Path(__file__).parents[2] / "scripts" / "eval_rerank.py").read_text(encoding="utf-8")
+    script = (Path(__file__).parents[2] / "scripts" / "bench" / "rerank.py").read_text(encoding="utf-8")
     named = set(re.findall(r"--[a-z][a-z-]+", page))
     assert {"--rerank", "--rerank-depth", "--rerank-weight", "--choose"} <= named
     assert {name for name in named if name not in options and f'"{name}"' not in script} == set()

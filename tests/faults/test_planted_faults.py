@@ -1,6 +1,6 @@
 """The planted faults stay in step with the source: each patch applies, and the tests that it names are there.
 
-That these tests fail then is shown by `scripts/planted_faults.py`.
+That these tests fail then is shown by `scripts/faults/planted.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PATCHES = sorted((CHECKOUT / "tests" / "faults" / "planted").glob("*.patch"))
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    return loaded("planted_faults")
+    return loaded("faults.planted")
 
 
 def test_there_are_ten_at_least(script: ModuleType) -> None:

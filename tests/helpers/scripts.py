@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
-from pathlib import Path
 from types import ModuleType
-
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
 
 def loaded(name: str) -> ModuleType:
-    """scripts/NAME.py, executed anew; it finds the scripts beside it."""
-    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where a dataclass looks up its annotations
-    sys.path.insert(0, str(SCRIPTS))
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(SCRIPTS))
-    return module
+    """`scripts.NAME`, executed anew, for tests that change what is in it."""
+    sys.modules.pop(f"scripts.{name}", None)
+    return importlib.import_module(f"scripts.{name}")

@@ -31,6 +31,6 @@ def test_the_ray_cluster_asks_for_tokens_and_leaves_the_head_to_the_driver() -> 
 
 def test_the_ray_cluster_installs_a_wheel_under_the_name_that_pip_asks_for() -> None:
     cluster = yaml.safe_load((DEPLOY / "ray-cluster.yaml").read_text(encoding="utf-8"))
-    assert cluster["file_mounts"]["/home/ubuntu/dist"] == "dist"  # where scripts/build_package.py writes
+    assert cluster["file_mounts"]["/home/ubuntu/dist"] == "dist"  # where scripts/release/build_package.py writes
     assert not [place for place in cluster["file_mounts"] if place.endswith(".whl")]
     assert any("~/dist/semsearch-*.whl" in line for line in cluster["setup_commands"])

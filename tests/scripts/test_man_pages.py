@@ -1,4 +1,4 @@
-"""scripts/man_pages.py: every command has a page, which says what --help says, and which troff takes."""
+"""scripts/release/man_pages.py: every command has a page, which says what --help says, and which troff takes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import pytest
 
 from semsearch.cli.commands import TABLE
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "man_pages.py"
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def test_every_command_has_a_man_page_without_faults(tmp_path: Path) -> None:
     folder = tmp_path / "man1"
-    subprocess.run([sys.executable, SCRIPT, "-o", folder], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "scripts.release.man_pages", "-o", folder], cwd=CHECKOUT, check=True, capture_output=True
+    )
     written = {file.stem for file in folder.iterdir()}
     assert {"semsearch", *(f"semsearch-{name}" for name in TABLE), "semsearch-models-pull"} <= written
     whole = (folder / "semsearch.1").read_text()

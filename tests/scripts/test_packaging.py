@@ -21,7 +21,7 @@ NOBODY = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME
 
 @pytest.fixture(scope="module")
 def build_package() -> ModuleType:
-    return loaded("build_package")
+    return loaded("release.build_package")
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,6 @@ import pytest
 
 pytest.importorskip("torch")
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 WANTED = {
     *(f"cot-bert-{number}" for number in (2, 3, 4, 5, 6)),
     *(f"promptbert-{number}" for number in (*range(1, 11), 12, 13)),  # 11 is a list of words
@@ -75,13 +74,12 @@ KNOWN_OFF = {
 
 
 @pytest.fixture
-def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
+def modules() -> Iterator[SimpleNamespace]:
     """The script and its modules, as it imports them."""
-    monkeypatch.syspath_prepend(str(SCRIPTS))
     names = ("tables", "jobs", "measures", "running", "report", "claims", "data")
-    found: dict[str, ModuleType] = {name: importlib.import_module(f"reproduction.{name}") for name in names}
-    yield SimpleNamespace(script=importlib.import_module("reproduce_papers"), **found)
-    for name in [each for each in sys.modules if each.split(".")[0] in ("reproduction", "reproduce_papers", "machine")]:
+    found: dict[str, ModuleType] = {name: importlib.import_module(f"scripts.papers.{name}") for name in names}
+    yield SimpleNamespace(script=importlib.import_module("scripts.papers.reproduce"), **found)
+    for name in [each for each in sys.modules if each.startswith("scripts.")]:
         del sys.modules[name]
 
 

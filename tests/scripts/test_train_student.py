@@ -1,12 +1,10 @@
-"""scripts/train_student.py: targets, losses, the rounding of int8, and a run that goes on where it stopped."""
+"""scripts/encoders/train_student.py: targets, losses, the rounding of int8, and a run that goes on where it stopped."""
 
 from __future__ import annotations
 
 import importlib
 import random
 import signal
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,19 +20,11 @@ from semsearch.models import model_folders
 
 torch = pytest.importorskip("torch")
 ort = pytest.importorskip("onnxruntime")
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 WORDS = ("red", "green", "blue", "cat", "dog", "house", "tree", "runs", "sleeps", "small", "large", "old")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def scripts() -> Iterator[None]:
-    sys.path.insert(0, str(SCRIPTS))
-    yield
-    sys.path.remove(str(SCRIPTS))
-
-
 def module(name: str) -> ModuleType:
-    return importlib.import_module(f"default_encoder.{name}")
+    return importlib.import_module(f"scripts.encoders.{name}")
 
 
 def unit(vectors: Any) -> Any:
@@ -143,7 +133,7 @@ class Tiny:
         targets, distillation, student = (module(each) for each in ("targets", "distillation", "student"))
         targets.WIDTH = 32
         torch.manual_seed(0)
-        learner = student.Student(self.model, str(SCRIPTS / "default_encoder" / "templates.toml") + ":back", 32)
+        learner = student.Student(self.model, module("train_student").TEMPLATES.as_posix() + ":back", 32)
         vectors = targets.Vectors(self.folder / "vectors", {"some": self.encode})
         shards = sorted(self.folder.glob("*.jsonl"))
         first = module("corpus").read(shards[0])
@@ -182,7 +172,7 @@ def test_a_run_can_start_from_the_averaged_weights_of_another(tiny: Tiny) -> Non
     with before.average.applied():
         expected = {name: value.detach().clone() for name, value in before.student.trained.items()}
     fresh = tiny.made("fresh", 4)
-    script = importlib.import_module("train_student")
+    script = module("train_student")
     assert not all(torch.equal(value, expected[name]) for name, value in fresh.student.trained.items())
     script.take_average(tiny.folder / "before", fresh.student, fresh.shards, fresh.settings)
     for name, value in fresh.student.trained.items():

@@ -12,7 +12,7 @@ from helpers.stores import WIDE
 from semsearch import Document, Index
 
 if TYPE_CHECKING:
-    from postgres_server import PostgresServer
+    from scripts.postgres_server import PostgresServer
 
 
 @pytest.fixture

@@ -24,8 +24,8 @@ from semsearch.stores.records import Space, stable_id
 
 if TYPE_CHECKING:
     from helpers.commandline import CommandLine
-    from postgres_server import PostgresServer
 
+    from scripts.postgres_server import PostgresServer
     from semsearch.stores.postgres import PostgresWriter
 
 if missing():

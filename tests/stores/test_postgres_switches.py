@@ -20,8 +20,8 @@ from semsearch.stores.other_spaces import KEY
 
 if TYPE_CHECKING:
     from helpers.commandline import CommandLine
-    from postgres_server import PostgresServer
 
+    from scripts.postgres_server import PostgresServer
     from semsearch.stores.protocol import StoreWriter
     from semsearch.types import JsonObject
 

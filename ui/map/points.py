@@ -20,7 +20,7 @@ from semsearch.types import Facet, VectorSample
 from ..shared import pool
 from .duplicates import Codes, Floats
 
-MOST = 100_000  # points: scripts/bench_map.py measures how a browser copes
+MOST = 100_000  # points: scripts/bench/map.py measures how a browser copes
 MOST_UMAP = 30_000  # points: some minutes on one core, once
 LETTERS = 400  # characters of a passage's text
 GROUPS = 10  # that differ in colour and shape; the rest is grey

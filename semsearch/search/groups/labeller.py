@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from semsearch.types import Vectors
 
-NEAREST = 1  # examples of a label: scripts/bench_labels.py compares others on held-out examples
+NEAREST = 1  # examples of a label: scripts/bench/labels.py compares others on held-out examples
 FOLDS, REJECT = 5, 0.02
 AT_ONCE = 1_000  # texts that are compared with all examples at a time
 TEMPERATURES = np.geomspace(0.005, 0.5, 25)

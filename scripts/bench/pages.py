@@ -1,0 +1,217 @@
+"""From Enter to hits on the screen, in Chromium, on an index of 30,000 passages: the search page's speed.
+
+    python -m scripts.bench.pages [--passages N] [--encoder NAME] [--home DIR] [-o FIGURES.json]
+
+Needs chromium, its driver, pip install '.[cpu,ui,dev]' and the public data. The texts are first paragraphs of
+Wikipedia, with a number and a word as metadata so that the filters have something to offer. Three things take turns on
+the same questions: the page on the large index, the page on one of 300 passages, and `Index.search` with its snippets
+in this process. Every question is new to all of them, so that nothing is remembered. "first" is when the first hit of
+the new answer is painted, "all" when every hit is, and "sentences" when each shows its best sentence by meaning, which
+the encoder looks for after that; "re-rank" is a click on another mode, until all. With --home, indexes that are there
+are used as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from scripts.shared import machine
+from scripts.shared.pages_served import served
+from scripts.shared.places import DATA
+from semsearch import Document, Index
+
+PAGES = LARGE, SMALL = ("large", "small")
+FEW = 300
+TIMES = ("first", "all", "sentences")
+PARTS = (*TIMES, "re-rank")
+GOALS_MS = {"first": 300.0, "all": 600.0}
+PATIENCE = 120  # seconds
+QUESTIONS = (
+    "who discovered the structure of the atom",
+    "a river that crosses several countries",
+    "how do plants make energy from light",
+    "an early computer built during the war",
+    "food that is eaten at a religious feast",
+    "a painter known for his use of light",
+    "the capital of a country in South America",
+    "what causes tides in the sea",
+    "a battle that ended an empire",
+    "an instrument that is played with a bow",
+    "a disease carried by mosquitoes",
+)
+BOX = "input[aria-label='What are you looking for?']"
+WATCH = """
+const [event, key] = arguments, seen = {}, look = () => {
+  const hit = document.querySelector(".passage"), foot = document.querySelector(".hits .times");
+  return [hit && hit.textContent, foot && foot.textContent, document.querySelector(".hits[data-done=true]")];
+}, [hit, foot] = look();
+window.bench = seen;
+const frame = () => {
+  const [newHit, newFoot, done] = look(), took = performance.now() - seen.from;
+  if (!seen.first && newHit && newHit !== hit) seen.first = took;
+  if (newFoot && newFoot !== foot) { seen.first ||= took; seen.all ||= took; }
+  if (seen.all && done) seen.sentences = took; else requestAnimationFrame(frame);
+};
+document.addEventListener(event, told => {
+  if (key && told.key !== key) return;
+  if (!seen.from) { seen.from = performance.now(); frame(); }
+}, { capture: true });
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--passages", type=int, default=30_000)
+    parser.add_argument("--encoder", default="default")
+    parser.add_argument("--home", type=Path, help="where the two indexes are, or will be")
+    parser.add_argument("-o", "--out", type=Path)
+    wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        home = wanted.home or Path(scratch)
+        for name, count in ((LARGE, wanted.passages), (SMALL, FEW)):
+            build(home, name, count, wanted.encoder)
+        os.environ["SEMSEARCH_CACHE"] = str(Path(scratch) / "cache.db")  # no sentence was read in an earlier run
+        figures = measured(home)
+    figures |= {"machine": machine.describe(), "encoder": wanted.encoder, "load": os.getloadavg()[0]}
+    print(told(figures))
+    if wanted.out:
+        wanted.out.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    return 0 if all(figures[LARGE][part] <= goal for part, goal in GOALS_MS.items()) else 1
+
+
+def build(home: Path, name: str, count: int, encoder: str) -> None:
+    """An index of so many paragraphs, unless it is there."""
+    if name in Index.names(home):
+        return
+    print(f"indexing {count:,} paragraphs into {name} …", file=sys.stderr)
+    with Index.create(name, home=home, encoder=encoder) as index:
+        index.add(islice(paragraphs(), count))
+
+
+def paragraphs() -> Iterator[Document]:
+    with lzma.open(DATA / "enwiki_leads" / "corpus.jsonl.xz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            row = json.loads(line)
+            told = {"words": len(row["text"].split()), "initial": row["title"][:1].lower(), "url": row["url"]}
+            yield Document(row["_id"], row["text"], told, title=row["title"])
+
+
+def measured(home: Path) -> dict[str, Any]:
+    """Medians in ms; the first question warms everything up and does not count."""
+    took: dict[str, dict[str, list[float]]] = {name: {} for name in (LARGE, SMALL, "search")}
+    with served(home) as server, browsing() as one, browsing() as other, Index.open(home / LARGE) as index:
+        pages = {LARGE: one, SMALL: other}  # a browser each: one that lies behind another window paints nothing
+        for name, browser in pages.items():
+            browser.get(server.printed)
+            opened(browser, f"{server.address}/?n={name}")
+        for at, question in enumerate(QUESTIONS):
+            for name, browser in pages.items():
+                keep(took[name] if at else {}, asked(browser, question))
+                keep(took[name] if at else {}, {"re-rank": turned(browser, "semantic")["all"]})
+                turned(browser, "hybrid")
+            began = time.perf_counter()
+            index.snippets(index.search(question))
+            keep(took["search"] if at else {}, {"all": (time.perf_counter() - began) * 1000})
+        passages = index.info()["passages"]
+    medians = {name: {part: median(each) for part, each in parts.items()} for name, parts in took.items()}
+    return {"questions": len(QUESTIONS) - 1, "passages": passages, **medians, "each": took}
+
+
+def keep(into: dict[str, list[float]], found: dict[str, float]) -> None:
+    for part, ms in found.items():
+        into.setdefault(part, []).append(ms)
+
+
+def opened(browser: Any, url: str) -> None:
+    """The page, drawn."""
+    browser.get(url)
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, BOX))
+
+
+def asked(browser: Any, question: str) -> dict[str, float]:
+    """Type a question and press Enter: ms until the first hit, all of them, and their best sentences."""
+    box = browser.find_element(By.CSS_SELECTOR, BOX)
+    box.send_keys(Keys.CONTROL, "a")
+    box.send_keys(question)
+    browser.execute_script(WATCH, "keydown", "Enter")
+    box.send_keys(Keys.ENTER)
+    return seen(browser)
+
+
+def turned(browser: Any, mode: str) -> dict[str, float]:
+    """Click on another mode of searching: the same."""
+    found = f"return [...document.querySelectorAll('button')].find(each => each.textContent === '{mode}')"
+    button = until(lambda: browser.execute_script(found))
+    browser.execute_script(WATCH, "click", "")
+    browser.execute_script("arguments[0].click()", button)
+    return seen(browser)
+
+
+def seen(browser: Any) -> dict[str, float]:
+    until(lambda: browser.execute_script("return window.bench.sentences"))
+    found = browser.execute_script("return window.bench")
+    time.sleep(0.5)  # until nothing is drawn any more
+    return {part: float(found[part]) for part in TIMES}
+
+
+def told(figures: dict[str, Any]) -> str:
+    """A Markdown table, the ratios, the machine."""
+    large, small, search = figures[LARGE], figures[SMALL], figures["search"]["all"]
+    shown = {name: " | ".join(f"{page[part]:.0f}" for part in PARTS) for name, page in figures.items() if name in PAGES}
+    lines = [
+        "| ms, median | first hit | all hits | best sentences | re-rank |",
+        "|---|---|---|---|---|",
+        f"| page, {figures['passages']:,} passages | {shown[LARGE]} |",
+        f"| page, {FEW} passages | {shown[SMALL]} |",
+        f"| Index.search and snippets alone | | | {search:.0f} | |",
+        "",
+        f"{figures['questions']} questions, encoder {figures['encoder']}. The first hit on the large index takes "
+        f"{large['first'] / small['first']:.2f} times as long as on the small one; the page "
+        f"{large['sentences'] / search:.1f} times as long as the search alone.",
+        f"{machine.caption()}; load {figures['load']:.1f} at the end.",
+    ]
+    return "\n".join(lines)
+
+
+def until(true: Callable[[], Any]) -> Any:
+    end = time.monotonic() + PATIENCE
+    while not (found := true()):
+        if time.monotonic() > end:
+            sys.exit("error: the page did not answer.")
+        time.sleep(0.05)
+    return found
+
+
+@contextmanager
+def browsing() -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    for each in ("--no-sandbox", "--headless", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1300,1600"):
+        options.add_argument(each)
+    driver: Any = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

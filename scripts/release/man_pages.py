@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Man pages of every command, written from the commands' help.
+
+Usage: scripts/release/man_pages.py -o DIR        for example: -o ~/.local/share/man/man1, and then: man semsearch-query
+
+DIR gets semsearch.1, and semsearch-COMMAND.1 for each command. Needs semsearch installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import typer
+from click import Command, Context, Group, Parameter
+
+from scripts.cli_reference import SHELL
+from semsearch import __version__
+from semsearch.cli.main import app
+
+EXIT_STATUS = """0 fine, zero hits too; 1 failure at run time; 2 the request is invalid; 3 an index, id, path or model
+does not exist; 4 the index was built with another encoder; 5 finished, but items were skipped under --strict or a
+check failed; 6 the device does not exist; 7 another process writes to the index; 130 and 143 ended by a signal."""
+
+
+def pages() -> dict[str, str]:
+    """The pages by their file names."""
+    command = typer.main.get_command(app)
+    assert isinstance(command, Group)
+    return dict(_pages(command, Context(command, info_name="semsearch")))
+
+
+def _pages(command: Command, context: Context) -> Iterator[tuple[str, str]]:
+    below = []
+    if isinstance(command, Group):
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            if found is not None and not found.hidden:
+                below.append(Context(found, info_name=name, parent=context))
+    yield f"{_name(context)}.1", "\n".join(_page(command, context, below)) + "\n"
+    for each in below:
+        yield from _pages(each.command, each)
+
+
+def _page(command: Command, context: Context, below: list[Context]) -> Iterator[str]:
+    command.get_help(context)  # it gives the arguments the help that they were declared with
+    name = _name(context)
+    summary, *paragraphs = textwrap.dedent(command.help or "").replace("\f", "").strip().split("\n\n")
+    yield f'.TH "{name.upper()}" "1" "" "semsearch {__version__}" "semsearch"'
+    yield ".ad l"  # long choices have no spaces to spread
+    yield from (".SH NAME", f"{_text(name)} \\- {_line(summary).rstrip('.')}", ".SH SYNOPSIS")
+    yield f".B {_text(context.command_path)}"
+    yield _line(" ".join(command.collect_usage_pieces(context)))
+    if paragraphs:
+        yield ".SH DESCRIPTION"
+        for paragraph in paragraphs:
+            yield from _paragraph(paragraph)
+    if options := [row for each in command.get_params(context) for row in _option(each, context)]:
+        yield from (".SH OPTIONS", *options)
+    if below:
+        yield ".SH COMMANDS"
+        for each in below:
+            yield from (".TP", f".B {_text(each.info_name or '')}", _line(each.command.get_short_help_str(200)))
+    if context.parent is None:
+        yield from (".SH EXIT STATUS", _line(EXIT_STATUS))
+    else:
+        yield from (".SH SEE ALSO", f".BR {_text(_name(context.parent))} (1)")
+
+
+def _paragraph(text: str) -> Iterator[str]:
+    """A paragraph; one that click must not wrap, marked by a backspace, keeps its lines."""
+    if text.lstrip().startswith("\b"):
+        yield from (".PP", ".nf", *map(_text, textwrap.dedent(text.partition("\n")[2]).splitlines()), ".fi")
+    else:
+        yield from (".PP", _line(text))
+
+
+def _option(parameter: Parameter, context: Context) -> Iterator[str]:
+    shown = parameter.get_help_record(context)
+    if shown is not None and not getattr(parameter, "hidden", False) and SHELL.isdisjoint(parameter.opts):
+        yield from (".TP", f".B {_line(shown[0])}", _line(shown[1]))
+
+
+def _name(context: Context) -> str:
+    return context.command_path.replace(" ", "-")
+
+
+def _line(text: str) -> str:
+    return _text(" ".join(text.split()))
+
+
+def _text(text: str) -> str:
+    """A line of text without a meaning for troff, in ASCII, which may be broken after a `|`."""
+    quoted = text.replace("\\", "\\e").replace("-", "\\-").replace("|", "|\\:")
+    quoted = re.sub(r"[^\x00-\x7f]", lambda found: f"\\[u{ord(found[0]):04X}]", quoted)
+    return f"\\&{quoted}" if quoted.startswith((".", "'")) else quoted
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write a man page for each command.")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder, made if missing")
+    folder = parser.parse_args().output
+    folder.mkdir(parents=True, exist_ok=True)
+    written = pages()
+    for name, page in written.items():
+        (folder / name).write_text(page, encoding="ascii")
+    print(f"{len(written)} pages in {folder}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""The tables of five papers as data, the runs of their rows, and the results: see ../reproduce_papers.py."""
