@@ -11,8 +11,8 @@ whole process, and those that the nodes of the cluster spent from its beginning 
     growth        --sizes sentences with the hashing encoder, which costs next to nothing, so that the engine is seen
     a kill        as with two workers, and one of them is killed when half of the shards are done
 
-RUNS.json has the figures of every run, and under "model" what `scripts/simulate_scale.py --measured` reads. The
-embedding cache is off. On two quiet cores it takes about a quarter of an hour.
+RUNS.json has the figures of every run. The embedding cache is off. On two quiet cores it takes
+about a quarter of an hour.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ from scripts import ray_nodes
 from scripts.bench.wiki_vectors import sentences
 from scripts.shared.machine import describe
 from scripts.shared.places import DATA
-from scripts.simulate_scale import KILL
 from semsearch import Encoder, Index, SyncOptions
 from semsearch.documents import waiting_vectors
 from semsearch.scale.cluster import Engine
@@ -46,6 +45,7 @@ from semsearch.scale.jobs import embedded_ahead
 from semsearch.types import JsonObject
 
 SHARDS = 12  # of a run
+KILL = "a kill"  # the run in which a worker is killed when half of the shards are done
 SIZES = (5_000, 10_000, 20_000, 40_000, 80_000)
 SOON = 0.05  # seconds between two looks
 

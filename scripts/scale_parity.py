@@ -2,9 +2,6 @@
 
     python scripts/scale_parity.py                          in a PostgreSQL server that it starts (package pgserver)
     python scripts/scale_parity.py --store NAME:ADDRESS     in a server that runs
-    python scripts/scale_parity.py --store shards           in a folder of shards, by meaning
-    python scripts/scale_parity.py --store shards --leads   the same of article leads, which have no judgements: the
-                                                            first ten passages alone, for every 100th title
     python scripts/scale_parity.py --leads [--store NAME:ADDRESS] [--local FOLDER]
                                                             article leads in a server, restored from a dump of a local
                                                             index, which FOLDER has, or gets; are the passages and
@@ -25,7 +22,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from statistics import fmean, median
@@ -34,14 +31,8 @@ from typing import Any
 from scripts import postgres_server
 from scripts.shared import machine
 from scripts.shared.places import DATA
-from semsearch import Document, Encoder, Index, Splitter
+from semsearch import Document, Encoder, Index
 from semsearch.evaluation import retrieval
-from semsearch.scale import parts
-from semsearch.scale.encoding import Embedding
-from semsearch.scale.searching.building import build
-from semsearch.scale.stored.shard_folder import ShardFolder
-from semsearch.stores.shards import likely_queries
-from semsearch.stores.shards import manifest as manifests
 from semsearch.types import Mode, Query
 
 WAYS: dict[str, tuple[Mode, str | None]] = {
@@ -60,38 +51,8 @@ def documents(collection: retrieval.Collection) -> Iterator[Document]:
         yield replace(document, metadata={"part": at % 10, "kind": "rest" if at % 10 > 6 else "first"})
 
 
-SHARD = 2_000  # documents
 EVERY = 100  # article, whose title is a query
 NEAR = 0.9999  # cosine of two vectors of one text
-
-
-class Unkilled:
-    """Attempts of a process that nobody kills."""
-
-    def begun(self, what: str) -> int:
-        return 1
-
-    def ended(self, what: str) -> None:
-        pass
-
-    def alive(self) -> None:
-        pass
-
-
-def sharded(folder: Path, encoder: Encoder, found: Sequence[Document]) -> tuple[Index, float]:
-    """The documents as shards, made searchable, and the seconds it took."""
-    began, splitter = time.perf_counter(), Splitter()
-    how = Embedding(encoder, splitter, context=True, attempts=Unkilled(), worker="here")
-    names = [f"{at:06}" for at in range(0, len(found), SHARD)]
-    job = {"encoder": encoder.name, "fingerprint": encoder.fingerprint, "dim": encoder.dim, "shards": names}
-    with ShardFolder(folder, {**job, "splitter": asdict(splitter), "context": True}) as opened:
-        for name in names:
-            some = found[int(name) : int(name) + SHARD]
-            for part in parts.parts(name, [(one, None) for one in some]):
-                opened.put(how.answer(part))
-            print(f"shard {name} of {len(found):,} documents", file=sys.stderr, flush=True)
-    build(folder, encoder.reference)
-    return Index.open(folder, encoder=encoder), time.perf_counter() - began
 
 
 def leads(most: int | None) -> list[Document]:
@@ -101,19 +62,8 @@ def leads(most: int | None) -> list[Document]:
     return [Document(f"{at}", one["text"], title=one["title"]) for at, one in enumerate(records[:most])]
 
 
-def leads_in_shards(folder: Path, encoder: Encoder, most: int | None) -> dict[str, Any]:
-    """How many of the first ten passages are those of an exact search."""
-    found = leads(most)
-    index, seconds = sharded(folder, encoder, found)
-    with index:
-        space = index.info()["spaces"][0]
-        kept = {key: space[key] for key in ("vectors", "lists", "probes", "recall")}
-        asked = likely_queries.made(folder, manifests.read(folder).shards)["titles"]  # chosen with these
-        return {**kept, **nearest_of_titles(index, found, without=asked), "index_s": round(seconds, 1)}
-
-
 def leads_in_store(home: Path, store: str, local: Path, encoder: Encoder, most: int | None) -> dict[str, Any]:
-    """The same in the store of a server, and how many documents are there as in the local index."""
+    """How many of the first ten passages of titles are those of an exact search, and how many documents are there."""
     found = leads(most)
     with Index.create(local, encoder=encoder, exist_ok=True) as theirs:
         theirs.add(found)  # what is there already is not embedded again
@@ -127,10 +77,9 @@ def leads_in_store(home: Path, store: str, local: Path, encoder: Encoder, most: 
     return row
 
 
-def nearest_of_titles(index: Index, found: Sequence[Document], without: Sequence[str] = ()) -> dict[str, Any]:
-    """How many of the first ten passages of every 100th title, `without` some, are those of an exact search."""
-    titles = (str(one.title) for one in found[::EVERY])
-    texts = [title for title in titles if title not in without]
+def nearest_of_titles(index: Index, found: Sequence[Document]) -> dict[str, Any]:
+    """How many of the first ten passages of every 100th title are those of an exact search."""
+    texts = [str(one.title) for one in found[::EVERY]]
     shared = overlap(nearest(index, texts, exact=False), nearest(index, texts, exact=True))
     return {"overlap": round(shared, 4), "queries": len(texts)}
 
@@ -179,10 +128,7 @@ def compared(ours: Index, theirs: Index, collection: retrieval.Collection, most:
     qrels = dict(islice(collection.qrels.items(), most))
     texts = [collection.queries[query] for query in qrels]
     ways = {}
-    meaning_only = ours.info()["spaces"][0]["backend"].startswith("ivf on disk")
     for way, (mode, where) in WAYS.items():
-        if meaning_only and mode != "semantic":
-            continue
         rows = [searched(index, texts, mode, where) for index in (ours, theirs)]
         scores = [
             fmean(retrieval.ndcg(ranking, grades) for ranking, grades in zip(rankings, qrels.values(), strict=True))
@@ -203,9 +149,9 @@ def compared(ours: Index, theirs: Index, collection: retrieval.Collection, most:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--store", help="NAME:ADDRESS of a server that runs, or shards")
+    parser.add_argument("--store", help="NAME:ADDRESS of a server that runs")
     parser.add_argument("-m", dest="model", default="default", help="another encoder, of all that is compared")
-    parser.add_argument("--leads", action="store_true", help="article leads, in shards or a server")
+    parser.add_argument("--leads", action="store_true", help="article leads")
     parser.add_argument("--local", type=Path, help="with --leads: the local index, kept between runs")
     parser.add_argument("--documents", type=int, help="with --leads: so many of them")
     parser.add_argument("--queries", type=int, help="of SciFact: the first so many of 300")
@@ -221,10 +167,7 @@ def main() -> None:
         if store is None:
             store = stack.enter_context(postgres_server.running()).store
         if chosen.leads:
-            if store == "shards":
-                found = leads_in_shards(scratch / "leads", encoder, chosen.documents)
-            else:
-                found = leads_in_store(home, store, chosen.local or home / "leads", encoder, chosen.documents)
+            found = leads_in_store(home, store, chosen.local or home / "leads", encoder, chosen.documents)
             print(json.dumps(found, indent=1))
             if chosen.json:
                 chosen.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
@@ -232,10 +175,7 @@ def main() -> None:
         collection = retrieval.Collection.read(DATA / "scifact", "test")
         theirs, local_s = built(home, "scifact-local", "local", encoder, collection)
         stack.enter_context(theirs)
-        if store == "shards":
-            ours, ours_s = sharded(scratch / "scifact-parity", encoder, list(documents(collection)))
-        else:
-            ours, ours_s = built(home, "scifact-parity", store, encoder, collection)
+        ours, ours_s = built(home, "scifact-parity", store, encoder, collection)
         stack.enter_context(ours)
         found = compared(ours, theirs, collection, chosen.queries)
         info = ours.info()

@@ -63,7 +63,6 @@ TABLE = {  # name: (module.function, or module.group, the first line of its help
     "train": ("train.train_command.train", "Train an encoder on your own text."),
     "export": ("encoders.export_command.export", "Export MODEL for ONNX Runtime, which needs no PyTorch."),
     "templates": ("encoders.templates_command.templates", "List, inspect, check and search prompt templates."),
-    "scale": ("scale_command.scale", "Plan an index that is larger than one machine."),
 }
 EVAL = {  # what may follow `eval`, as above
     "own": ("evaluate.own_command.own", "Measure an index with sentences of its own, without judgements."),

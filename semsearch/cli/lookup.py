@@ -12,7 +12,7 @@ from semsearch import settings
 from semsearch.cli.options import EncoderOptions, Options
 from semsearch.cli.output import console
 from semsearch.errors import GuardRail, NotFound, SemsearchError, UnknownName, UsageError
-from semsearch.stores import drivers, restored
+from semsearch.stores import restored
 
 
 def choose_index(options: Options, *names: str | None) -> str:
@@ -33,14 +33,8 @@ def choose_index(options: Options, *names: str | None) -> str:
     return known[0]
 
 
-def existing_index(options: Options, *names: str | None, store: str | None = None) -> Path:
-    """The folder of an index, or the one that `store` names. Raises as `choose_index` does, and NotFound with similar
-    names that exist.
-    """
-    if store is not None:
-        if given := [name for name in names if name is not None]:
-            raise UsageError(f"--store {store} and the name {given[0]} exclude each other.", "Leave out one.")
-        return drivers.folder(store)
+def existing_index(options: Options, *names: str | None) -> Path:
+    """The folder of an index. Raises as `choose_index` does, and NotFound with similar names that exist."""
     name = choose_index(options, *names)
     folder = semsearch.Index.folder(name, options.folder())
     if semsearch.Index.exists(folder):
@@ -52,9 +46,9 @@ def existing_index(options: Options, *names: str | None, store: str | None = Non
     raise NotFound(f"there is no index called {name!r} in {options.folder()}.", fix)
 
 
-def open_index(options: Options, *names: str | None, trust: bool = False, store: str | None = None) -> semsearch.Index:
+def open_index(options: Options, *names: str | None, trust: bool = False) -> semsearch.Index:
     """An index, for reading. Its encoder is loaded by the first call that needs it."""
-    folder = existing_index(options, *names, store=store)
+    folder = existing_index(options, *names)
     return semsearch.Index.open(folder, encoder=trusted_encoder(encoder_of(folder)) if trust else None)
 
 

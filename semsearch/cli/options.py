@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from click import Option
-from click.core import ParameterSource
 
 from semsearch import settings
 
@@ -66,12 +64,6 @@ TEMPLATES = "a name from `templates list`, a TOML file, or a text that contains 
 NameOption = Annotated[str | None, value("NAME", WHICH_INDEX, "-n", "--name", autocompletion=complete_index)]
 NameArgument = Annotated[
     str | None, typer.Argument(metavar="[NAME]", help=WHICH_INDEX, autocompletion=complete_index, show_default=False)
-]
-StoreOption = Annotated[
-    str | None,
-    value(
-        "shards:DIR", "In place of an index: the shards of `index --to-shards` in DIR, to search by meaning.", "--store"
-    ),
 ]
 ModelOption = Annotated[
     str | None, value("MODEL", f"Encoder: {ENCODERS}", "-m", "--model", autocompletion=complete_encoder)
@@ -129,16 +121,3 @@ def option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     run.__dict__["__signature__"] = Signature(expanded)
     return run
-
-
-def given(ctx: typer.Context) -> dict[str, str]:
-    """What the command line has: options by the name of their parameter, as in "--no-prune", and arguments."""
-    found = {}
-    for one in ctx.command.params:
-        if one.name is None or ctx.get_parameter_source(one.name) is not ParameterSource.COMMANDLINE:
-            continue
-        chosen = ctx.params[one.name]
-        names = one.secondary_opts if one.secondary_opts and chosen is False else one.opts
-        arguments = map(str, chosen) if isinstance(chosen, list | tuple) else [str(chosen)]
-        found[one.name] = names[-1] if isinstance(one, Option) else " ".join(arguments)
-    return found

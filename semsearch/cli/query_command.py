@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import typer
 
 import semsearch
-from semsearch import scale, settings
+from semsearch import settings
 from semsearch.cli.lookup import open_index, parse_id, use_device
 from semsearch.cli.options import (
     PATHS,
@@ -22,7 +20,6 @@ from semsearch.cli.options import (
     JsonFlag,
     NameOption,
     Options,
-    StoreOption,
     TrustFlag,
     complete_reranker,
     flag,
@@ -30,15 +27,9 @@ from semsearch.cli.options import (
     value,
 )
 from semsearch.cli.output import console, hit_formats
-from semsearch.cli.output.progress import counter
-from semsearch.cli.ray_options import EngineOptions
 from semsearch.errors import UsageError
 from semsearch.search.results_json import explanation
 from semsearch.types import Group, JsonObject, Mode, Query, Results
-
-if TYPE_CHECKING:
-    from semsearch.scale.cluster import Engine
-    from semsearch.search.snippets import Snippet
 
 MOST_READ = 10_000_000  # characters from stdin, which is more than a query may have: the rest is left
 BATCH_SIZE = 64  # queries of a batch file that are searched together; the first answers need not wait for all
@@ -50,7 +41,6 @@ class HitOptions:
     """The options of `query` and `similar` that select hits and print them."""
 
     name: NameOption = None
-    store: StoreOption = None
     k: Annotated[int | None, value("N", "Number of hits.  [default: 10]", "-k")] = None
     where: Annotated[str | None, value("E", "Metadata filter: \"year > 2020 and lang = 'en'\".")] = None
     path: Annotated[str | None, value("G", PATHS)] = None
@@ -83,18 +73,8 @@ class HitOptions:
             return self.shape
         return "json" if self.as_json else "table" if sys.stdout.isatty() else "jsonl"
 
-    def answer(
-        self,
-        options: Options,
-        queries: Sequence[tuple[str, Query]],
-        *,
-        batch: bool = False,
-        engine: Engine | None = None,
-    ) -> None:
-        """Search, and print the answers as they come, each followed by its warnings. Each query has an id.
-
-        engine: of a cluster that searches; None for this process.
-        """
+    def answer(self, options: Options, queries: Sequence[tuple[str, Query]], *, batch: bool = False) -> None:
+        """Search, and print the answers as they come, each followed by its warnings. Each query has an id."""
         use_device(self.device)
         shape, found = self.output_format(), 0
 
@@ -102,15 +82,14 @@ class HitOptions:
             nonlocal found
             encoder = index.info()["spaces"][0]["encoder"] if shape in ("json", "jsonl") else {}
             head = {"index": index.name, "encoder": {key: encoder.get(key) for key in ("name", "fingerprint")}}
-            searched = _searched(index, queries) if engine is None else _on_ray(index, queries, engine, options, shape)
-            for id_, results, snippets in searched:
+            for id_, results in _searched(index, queries):
                 found += len(results)
-                yield hit_formats.Answer(id_, results, head, snippets)
+                yield hit_formats.Answer(id_, results, head, index.snippets)
                 console.warn(results.warnings)
                 for part, shown in explanation(results).items() if self.explain and shape != "json" else ():
                     console.note(f"{part}: {console.dumps(shown)}")
 
-        with open_index(options, self.name, trust=self.trust, store=self.store) as index:
+        with open_index(options, self.name, trust=self.trust) as index:
             hit_formats.write(answers(index), shape, batch=batch, explain=self.explain, raw=self.raw)
         if self.fail_empty and not found:
             sys.stdout.flush()
@@ -162,12 +141,8 @@ def query(
     batch: Annotated[str | None, value("FILE", "File of queries: one per line, id<TAB>text, or JSON lines.")] = None,
     again: RerankOptions,
     hits: HitOptions,
-    work: EngineOptions,
 ) -> None:
     """Find the passages closest in meaning to TEXT."""
-    engine = work.chosen()
-    if engine is not None and batch is None:
-        raise UsageError("--engine ray answers the queries of a file.", "Pass --batch FILE, or leave it out.")
     plain = hits.query(
         mode=settings.load({"mode": mode}).mode,
         alpha=alpha,
@@ -177,7 +152,7 @@ def query(
         like=tuple(parse_id(one) for one in like or ()),
         **again.fields(),
     )
-    hits.answer(ctx.obj, _queries(text, batch, plain), batch=batch is not None, engine=engine)
+    hits.answer(ctx.obj, _queries(text, batch, plain), batch=batch is not None)
 
 
 @option_groups
@@ -194,38 +169,12 @@ def similar(
     hits.answer(ctx.obj, [("1", hits.query(mode="semantic", like=(parse_id(what),)))])
 
 
-Searched: TypeAlias = tuple[str, Results, Callable[[Results], Sequence["Snippet"]]]
-
-
-def _searched(index: semsearch.Index, queries: Sequence[tuple[str, Query]]) -> Iterator[Searched]:
-    """Id and results of each query, and what finds their snippets."""
+def _searched(index: semsearch.Index, queries: Sequence[tuple[str, Query]]) -> Iterator[tuple[str, Results]]:
+    """Id and results of each query."""
     for first in range(0, len(queries), BATCH_SIZE):
         some = queries[first : first + BATCH_SIZE]
         for (id_, _), results in zip(some, index.search([one for _, one in some]), strict=True):
-            yield id_, results, index.snippets
-
-
-def _on_ray(
-    index: semsearch.Index,
-    queries: Sequence[tuple[str, Query]],
-    engine: Engine,
-    options: Options,
-    shape: hit_formats.Format,
-) -> Iterator[Searched]:
-    """The same, of a cluster; then what it cost, on stderr."""
-    batch = scale.searching.batch
-    report = batch.BatchReport()
-    given = batch.answers(index, [one for _, one in queries], engine, report, snippets=shape == "table")
-    with closing(given), counter(options, f"searching {index.name}", "queries") as told:
-        for at, ((id_, _), (results, snippets)) in enumerate(zip(queries, given, strict=True), start=1):
-            yield id_, results, partial(_given, snippets)
-            told(at, len(queries))
-    if not options.quiet:
-        console.note(report.summary())
-
-
-def _given(snippets: Sequence[Snippet], _: Results) -> Sequence[Snippet]:
-    return snippets
+            yield id_, results
 
 
 def _queries(text: str | None, batch: str | None, plain: Query) -> Sequence[tuple[str, Query]]:

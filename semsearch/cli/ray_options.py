@@ -1,9 +1,8 @@
-"""The options of commands whose work a Ray cluster can do."""
+"""The options of `index` that have a Ray cluster embed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from semsearch import scale
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineOptions:
+class RayOptions:
     """Where the work is done, and by how many workers."""
 
     engine: Annotated[
@@ -30,6 +29,9 @@ class EngineOptions:
     ] = None
     cpus_per_worker: Annotated[float | None, value("N", "Ray: processors of a worker.  [default: 1]")] = None
     gpus_per_worker: Annotated[float | None, value("N", "Ray: GPUs of a worker.  [default: 0]")] = None
+    shard_size: Annotated[
+        int | None, value("N", "Ray: documents of a shard, which is embedded whole or again.  [default: 10000]", min=1)
+    ] = None
     stall_after: Annotated[float | None, value("S", "Ray: end with an error after S seconds without a result.")] = None
 
     def chosen(self) -> Engine | None:
@@ -49,16 +51,3 @@ class EngineOptions:
             gpus=self.gpus_per_worker or 0.0,
             stall_seconds=scale.cluster.STALL_SECONDS if self.stall_after is None else self.stall_after,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class RayOptions(EngineOptions):
-    """What embeds, and whether the result is an index or shards."""
-
-    to_shards: Annotated[
-        Path | None,
-        value("DIR", "Ray: write Parquet shards into DIR, and no index; `--from-vectors DIR` loads them into one."),
-    ] = None
-    shard_size: Annotated[
-        int | None, value("N", "Ray: documents of a shard, which is embedded whole or again.  [default: 10000]", min=1)
-    ] = None

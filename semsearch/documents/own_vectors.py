@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from semsearch.types import Vectors
 
 COLUMNS = ("vector", "embedding", "vectors", "embeddings")
-KEY_COLUMN = "embedded"  # in shards of `index --to-shards`: the hash of the text that was embedded, and KEY bytes
+KEY_COLUMN = "embedded"  # in shards of a job on Ray: the hash of the text that was embedded, and KEY bytes
 KEY = 16
 BATCH = 1000  # rows in memory
 SAMPLE = 32  # texts that are encoded again
@@ -77,7 +77,7 @@ def opened(file: Path, texts: Path | None) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Parquet:
-    """A file. is_shard: of `index --to-shards`, where a document may have several rows."""
+    """A file. is_shard: of a job on Ray, where a document may have several rows."""
 
     file: Path
     column: str
@@ -178,8 +178,7 @@ def _folder(folder: Path) -> _Folder:
     if not files:
         raise UsageError(
             f"{folder} has no Parquet file.",
-            "Name a file, or a folder of shards.",
-            "Name a file, or the folder of `index --to-shards`.",
+            "Name a file, or a folder of Parquet files.",
         )
     if other := next((file for file in filled if file.dim != filled[0].dim), None):
         raise UsageError(

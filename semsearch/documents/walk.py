@@ -227,17 +227,6 @@ def refusal(relative: str, size: int, rules: Rules) -> str:
     return ""
 
 
-def is_wanted(relative: str, rules: Rules) -> bool:
-    """Whether the rules choose a file of that path, as far as its name tells; ignore files are not looked at."""
-    parts = relative.split("/")
-    folders = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
-    if any(_matches(rules.exclude, path) for path in (*folders, relative)):
-        return False
-    if not VERSION_CONTROL.isdisjoint(parts) or (rules.use_ignore_files and not GENERATED.isdisjoint(parts[:-1])):
-        return False
-    return not rules.include or _matches(rules.include, relative)
-
-
 def _matches(patterns: tuple[str, ...], path: str) -> bool:
     return any(path_regex(pattern).match(path) for pattern in patterns)
 

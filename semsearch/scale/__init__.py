@@ -1,4 +1,4 @@
-"""Work beyond one machine: embedding on a Ray cluster, and what an index of a given size takes.
+"""Work beyond one machine: embedding on a Ray cluster.
 
 Its modules are imported on first use, and Ray, which is an extra, before a cluster is used.
 """

@@ -82,11 +82,6 @@ class Worker:
         """Say that a part goes on; nobody waits for that."""
         self._desk.alive.remote()
 
-    def told(self, error: SemsearchError) -> str:
-        """An error as the `error` of an answer; `pool.checked` raises it again."""
-        where = f"{error.message} (on {socket.gethostname()})"
-        return json.dumps({"code": error.exit_code, "message": where, "fix": error.fix, "command": error.command})
-
     def encoder(self, reference: str, fingerprint: str, threads: int, device: str) -> Encoder:
         """The encoder of the driver, whose files are fetched unless they are here."""
         found = desk.fetched(reference, fingerprint, self._get("files"), self._read)
@@ -132,11 +127,10 @@ class Embedder(Worker):
         )
 
 
-def source(shards: Sequence[Shard], known: Any, *, everywhere: bool) -> Any:
+def source(shards: Sequence[Shard], known: Any) -> Any:
     """A data source of Ray Data with a task for each shard.
 
-    known: a reference to the keys of documents to leave out. everywhere: the files can be read on every machine;
-    otherwise they are read on that of the driver.
+    known: a reference to the keys of documents to leave out. Files are read on the machine of the driver.
     """
     data: Any = import_module("ray.data.datasource")
     described: Any = import_module("ray.data.block").BlockMetadata
@@ -144,7 +138,7 @@ def source(shards: Sequence[Shard], known: Any, *, everywhere: bool) -> Any:
     class Shards(data.Datasource):  # type: ignore[misc]  # of Ray, which is not imported where it is not used
         @property
         def supports_distributed_reads(self) -> bool:
-            return everywhere
+            return False
 
         def estimate_inmemory_data_size(self) -> int:
             return sum(shard.size for shard in shards)

@@ -24,7 +24,6 @@ from semsearch.errors import MissingExtra, NotFound, SemsearchError, UsageError
 from semsearch.utils.reasons import one_line
 
 NAMESPACE = "semsearch"
-READING_CPUS = 0.5  # of a task that reads a shard from an object store
 REACH_SECONDS = 5.0
 STDERR = 2  # its file
 STALL_SECONDS = 300.0
@@ -120,25 +119,22 @@ def imported() -> Any:
     return ray
 
 
-def most_workers(engine: Engine, nodes: Sequence[dict[str, float]], *, reading_cpus: float) -> int:
+def most_workers(engine: Engine, nodes: Sequence[dict[str, float]]) -> int:
     """The most actors that the job may have on nodes with these resources ("CPU", "GPU"): as many as fit, unless said.
 
-    reading_cpus: what has to stay free for reading. Raises UsageError where the least do not fit.
+    Raises UsageError where the least do not fit.
 
-    >>> most_workers(Engine(least=2), [{"CPU": 2.0}, {"CPU": 2.0}], reading_cpus=0.5)
-    3
+    >>> most_workers(Engine(least=2), [{"CPU": 2.0}, {"CPU": 2.0}])
+    4
     """
-    slots = sum(_slots(engine, node) for node in nodes)
+    fit = sum(_slots(engine, node) for node in nodes)
     cpus = sum(node.get("CPU", 0.0) for node in nodes)
-    free = int((cpus - reading_cpus) / engine.cpus)
-    fit = min(slots, free)
     if engine.least > fit:
         gpus = f" and {engine.gpus:g} GPUs" if engine.gpus else ""
-        reading = f", and reading needs {reading_cpus:g}" if reading_cpus else ""
         has = f"{cpus:g} processors on {len(nodes)} nodes" + (_gpus(nodes) if engine.gpus else "")
         raise UsageError(
-            f"{engine.least} workers with {engine.cpus:g} processors{gpus} each do not fit: the cluster has {has}"
-            f"{reading}. Ray would wait for ever.",
+            f"{engine.least} workers with {engine.cpus:g} processors{gpus} each do not fit: the cluster has {has}. "
+            "Ray would wait for ever.",
             f"Choose fewer: --workers {fit}." if fit else "Choose --cpus-per-worker below what a node has, or add one.",
         )
     return fit if engine.most is None else engine.most  # the cluster may grow; Ray Data adds actors as it does

@@ -8,14 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from semsearch.documents import loaders
-from semsearch.documents.loaders import Fields
-from semsearch.documents.walk import FileEntry, Rules, is_wanted, refusal
+from semsearch.documents.walk import FileEntry
 from semsearch.errors import Unreadable
 from semsearch.indexing import file_reader, sources
-from semsearch.indexing.sources import SourceFile, SyncOptions
+from semsearch.indexing.sources import SourceFile
 from semsearch.scale import parts
 from semsearch.scale.known import Known
-from semsearch.scale.shards import objects
 from semsearch.scale.shards.shard import File, Piece
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import UNFINISHED, Source, text_hash
@@ -31,37 +29,6 @@ class Input:
     warnings: list[str] = field(default_factory=list)
     known: list[bytes] = field(default_factory=list)  # one text of keys for each file
     sources: list[Source] = field(default_factory=list)  # of the files, for a store
-
-
-def of_folders(update: sources.Update) -> Input:
-    """Every file of the folders."""
-    found = Input()
-    found.files = [_file(one) for one in _walked(update, found, [])]
-    return found
-
-
-def of_store(urls: Sequence[str], options: SyncOptions) -> Input:
-    """Every object below addresses such as s3://bucket/folder, once.
-
-    As for folders, those beyond the first are distinguished by a prefix. Raises NotFound, UsageError, MissingExtra.
-    """
-    root = sources.Root("/", options.rules or Rules(), options.kind or "auto", options.fields or Fields())
-    rules = sources.rules_of(root)
-    fields = replace(root.fields, max_bytes=root.rules.max_bytes)
-    found, seen, prefixes = Input(), set[str](), list[str]()
-    for url in urls:
-        items = [item for item in objects.below(url) if item.address not in seen]
-        seen |= {item.address for item in items}
-        prefixes.append(sources.free_prefix(objects.folder_name(url, items), prefixes))
-        for item in items:
-            uri = prefixes[-1] + item.name
-            if not is_wanted(item.name, rules):
-                continue
-            if reason := refusal(item.name, item.size, rules):
-                found.skipped.append(Skipped(uri, reason))
-            else:
-                found.files.append(File(uri, item.address, item.size, root.kind, fields, item.stamp))
-    return found
 
 
 def of_index(update: sources.Update, reader: StoreReader) -> Input:

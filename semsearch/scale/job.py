@@ -35,12 +35,11 @@ def run(
     tell: Callable[[Progress], None],
     *,
     known: Known | None = None,
-    everywhere: bool = False,
 ) -> JobReport:
     """Embed the shards that `folder` does not have yet.
 
-    files: those of the encoder. known: documents to leave out. everywhere: the input can be read on every
-    machine. Raises NotFound, UsageError where the cluster cannot be used; SemsearchError where it stands still.
+    files: those of the encoder. known: documents to leave out.
+    Raises NotFound, UsageError where the cluster cannot be used; SemsearchError where it stands still.
     """
     report = JobReport(shards=len(shards), cores=engine.cpus, gpus=engine.gpus, written=how.target is not None)
     pending = [shard for shard in shards if shard.name not in folder.done]
@@ -51,7 +50,7 @@ def run(
     sizes = {shard.name: shard.size for shard in pending}
     total, finished = sum(sizes.values()), 0
     with connected(engine) as ray, desks.opened(ray, files) as (desk_name, desk):
-        dataset = pipeline.dataset(ray, pending, how, engine, desk_name, known, everywhere=everywhere)
+        dataset = pipeline.dataset(ray, pending, how, engine, desk_name, known)
         given = pool.answers(ray, dataset, desk, engine.stall_seconds, done_of, AGAIN)
         with closing(given) as answers:  # before Ray is left
             for done in answers:

@@ -1,4 +1,4 @@
-"""The two jobs: embed what an index lacks before it is updated, or write shards into a folder.
+"""The job: embed what an index lacks before it is updated.
 
 with embedded_ahead(folder, encoder, paths, options, engine) as report:   # the vectors are there
     index.sync(paths, options)                                            # and the local path finds them
@@ -7,7 +7,6 @@ with embedded_ahead(folder, encoder, paths, options, engine) as report:   # the 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -18,23 +17,20 @@ from semsearch.chunking.splitter import Splitter
 from semsearch.documents import waiting_vectors
 from semsearch.encoders.base import BaseEncoder
 from semsearch.encoders.lazy import LazyEncoder
-from semsearch.errors import UsageError
 from semsearch.indexing import sources
 from semsearch.indexing.sources import SyncOptions
 from semsearch.scale import desk, inputs, job, worker_writes
 from semsearch.scale.actors import How
 from semsearch.scale.cluster import Engine
 from semsearch.scale.found_vectors import FoundVectors
-from semsearch.scale.inputs import Input
 from semsearch.scale.job_report import JobReport
 from semsearch.scale.known import Known
 from semsearch.scale.shards.cutting import SIZE as SIZE
 from semsearch.scale.shards.cutting import Cutter
-from semsearch.scale.shards.shard import Shard
 from semsearch.scale.stored.shard_folder import ShardFolder
 from semsearch.stores import drivers
 from semsearch.stores.protocol import StoreReader
-from semsearch.types import JsonObject, Progress, Skipped, SyncReport
+from semsearch.types import JsonObject, Progress, SyncReport
 from semsearch.utils.quantities import count
 
 LOG = logging.getLogger(__name__)
@@ -72,7 +68,7 @@ def embedded_ahead(
         worker_writes.owned(index, found)
     how = _how(encoder.model, Splitter(**update.recipe["splitter"]), context=bool(recipe.get("context", False)))
     how = replace(how, target=target)
-    shards, _ = _cut(found, how, size)
+    shards = list(Cutter(size, how.way()).shards(found.files))
     with _beside(index, {**how.job(), **belongs}) as folder:
         known = Known.joined(found.known)
         found.known.clear()
@@ -95,68 +91,8 @@ def with_written(report: SyncReport, job: JobReport) -> SyncReport:
     )
 
 
-def to_shards(
-    target: Path,
-    encoder: BaseEncoder,
-    paths: Sequence[Path] | Sequence[str],
-    options: SyncOptions,
-    engine: Engine,
-    *,
-    size: int = SIZE,
-    tell: Tell = lambda _: None,
-) -> tuple[SyncReport, JobReport]:
-    """Write the passages of the files with their vectors as shards into the folder `target`.
-
-    paths: files and folders, or as texts the addresses of objects in a store: s3://bucket/folder.
-    Shards that are there are kept, those of files that changed or are gone are replaced. Raises as `job.run` does,
-    EncoderMismatch where the folder has vectors of another encoder, UsageError where it has shards of other paths.
-    """
-    began = time.perf_counter()
-    splitter = options.splitter or Splitter()
-    urls = [path for path in paths if isinstance(path, str)]
-    if urls:
-        named, found = urls, inputs.of_store(urls, options)
-    else:
-        files = [path.resolve() for path in paths if isinstance(path, Path)]
-        named = [str(path) for path in files]
-        if above := next((path for path in files if target.resolve().is_relative_to(path)), None):
-            raise UsageError(f"{target} is in {above}, whose files are read.", "Name a folder outside it.")
-        found = inputs.of_folders(sources.update(files, options, {"splitter": asdict(splitter)}))
-    how = _how(encoder, splitter, context=True)
-    shards, unreadable = _cut(found, how, size)
-    names = [shard.name for shard in shards]
-    with ShardFolder(target, {**how.job(), "inputs": named, "shards": names}) as folder:
-        before = sum(folder.done[name].documents for name in names if name in folder.done)
-        report = job.run(shards, how, desk.encoder_files(encoder), engine, folder, tell, everywhere=bool(urls))
-        folder.keep_only(names)
-        markers = [folder.done[name] for name in names]
-    skipped = [item for marker in markers for item in marker.skipped]
-    set_aside = [Skipped(one.document, one.reason) for marker in markers for one in marker.failed]
-    passages = sum(marker.passages for marker in markers)
-    told = SyncReport(
-        index=str(target),
-        added=report.documents,
-        unchanged=before,
-        skipped=(*found.skipped, *unreadable, *skipped, *set_aside),
-        passages=passages,
-        vectors=passages,
-        embedded=report.embedded,
-        cut_passages=sum(marker.cut_passages for marker in markers),
-        cut_tokens=sum(marker.cut_tokens for marker in markers),
-        took_s=round(time.perf_counter() - began, 3),
-        warnings=tuple(found.warnings),
-    )
-    return told, report
-
-
 def _how(encoder: BaseEncoder, splitter: Splitter, *, context: bool) -> How:
     return How(encoder.reference, encoder.name, encoder.fingerprint, encoder.dim, asdict(splitter), context)
-
-
-def _cut(found: Input, how: How, size: int) -> tuple[list[Shard], list[Skipped]]:
-    cutter = Cutter(size, how.way())
-    shards = list(cutter.shards(found.files))
-    return shards, [Skipped(*each) for each in cutter.unreadable]
 
 
 def is_waiting(index: Path) -> bool:

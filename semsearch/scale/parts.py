@@ -19,7 +19,6 @@ from semsearch.documents.isolation.messages import MOST_VALUES, TooLarge, item_o
 from semsearch.documents.vector_files import arrow
 from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing.file_reader import named, reason
-from semsearch.scale.shards import objects
 from semsearch.scale.shards.shard import Piece
 from semsearch.stores.records import check_document, meta_hash, text_hash
 from semsearch.types import Document, JsonObject, Skipped
@@ -112,10 +111,8 @@ def located(pieces: Iterable[Piece]) -> Iterator[tuple[Document | Skipped, int |
     seen: set[str] = set()
     for piece in pieces:
         try:
-            part = None if piece.end is None else (piece.start.at, piece.end, piece.file.size)
-            with objects.local(piece.file.location, part) as path:
-                for item in _items(piece, path):
-                    yield _checked(item, seen), piece.file.source
+            for item in _items(piece, Path(piece.file.location)):
+                yield _checked(item, seen), piece.file.source
         except (Unreadable, UsageError) as error:
             yield Skipped(piece.file.uri, reason(error)), None
 
@@ -158,8 +155,8 @@ def key(document: str, text_sha256: str, title: str | None) -> bytes:
 def _items(piece: Piece, path: Path) -> Iterator[Document | Skipped]:
     file = piece.file
     read = loaders.read_from(path, file.kind, file.fields, piece.start, hashlib.sha256(), end=piece.end)
-    if file.is_remote or piece.end is None or not loaders.goes_on(loaders.loader_for(path, file.kind)):
-        yield from (named(file.uri, path, item) for item, _ in read)  # nothing else was fetched, or is read
+    if piece.end is None or not loaders.goes_on(loaders.loader_for(path, file.kind)):
+        yield from (named(file.uri, path, item) for item, _ in read)  # nothing else is read
         return
     for item, place in read:
         if place is None and not piece.is_last:

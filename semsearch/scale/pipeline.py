@@ -11,25 +11,22 @@ from typing import Any
 from semsearch import __version__
 from semsearch.scale import pool
 from semsearch.scale.actors import Embedder, How, source
-from semsearch.scale.cluster import READING_CPUS, Engine
+from semsearch.scale.cluster import Engine
 from semsearch.scale.known import Known
 from semsearch.scale.shards.shard import Shard
 
 SERVED = 8  # workers by a reading task: a core reads some thousand documents a second, and embeds some hundred
 
 
-def dataset(
-    ray: Any, shards: Sequence[Shard], how: How, engine: Engine, desk: str, known: Known | None, *, everywhere: bool
-) -> Any:
+def dataset(ray: Any, shards: Sequence[Shard], how: How, engine: Engine, desk: str, known: Known | None) -> Any:
     """The pipeline of Ray Data, not begun yet. Raises UsageError where the workers do not fit."""
-    reading_cpus = READING_CPUS if everywhere else 0.0  # on the driver's machine, which may offer no processor
-    most = pool.most(ray, engine, reading_cpus=reading_cpus)
+    most = pool.most(ray, engine)
     keys = ray.put(known.keys) if known else None  # one copy for all tasks of a machine
     with pool.context(ray):
         read = ray.data.read_datasource(
-            source(shards, keys, everywhere=everywhere),
+            source(shards, keys),
             override_num_blocks=len(shards),
-            concurrency=-(-most // SERVED) if not everywhere else None,  # a process each, which takes seconds to start
-            num_cpus=reading_cpus,
+            concurrency=-(-most // SERVED),  # a process each, which takes seconds to start
+            num_cpus=0.0,  # on the driver's machine, which may offer no processor
         )
         return pool.through(ray, read, Embedder, (desk, __version__, how, *pool.power(engine)), engine, most)

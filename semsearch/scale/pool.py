@@ -5,7 +5,6 @@ Ray gives a row to another actor where one is lost, and may have a row answered 
 
 from __future__ import annotations
 
-import json
 import logging
 import queue
 import threading
@@ -29,19 +28,10 @@ def power(engine: Engine) -> tuple[int, str]:
     return engine.threads, "cuda" if engine.gpus else "cpu"
 
 
-def most(ray: Any, engine: Engine, *, reading_cpus: float = 0.0) -> int:
+def most(ray: Any, engine: Engine) -> int:
     """As `cluster.most_workers`, for the nodes that are alive now. Raises UsageError."""
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    return most_workers(engine, nodes, reading_cpus=reading_cpus)
-
-
-def enough(engine: Engine, most: int, rows: int) -> int:
-    """The most actors for so many rows: no more than rows, but as many as were asked for at least.
-
-    >>> enough(Engine(least=1), 8, 3), enough(Engine(least=4), 8, 3)
-    (3, 4)
-    """
-    return max(engine.least, min(most, rows))
+    return most_workers(engine, nodes)
 
 
 def through(ray: Any, rows: Any, actor: type, arguments: tuple[object, ...], engine: Engine, most: int) -> Any:
@@ -57,13 +47,6 @@ def through(ray: Any, rows: Any, actor: type, arguments: tuple[object, ...], eng
         num_cpus=engine.cpus,
         num_gpus=engine.gpus or None,
     )
-
-
-def over(ray: Any, rows: list[Any], actor: type, arguments: tuple[object, ...], engine: Engine, most: int) -> Any:
-    """A dataset of what actors answer to tables of one row each. Not begun yet."""
-    with context(ray):
-        given = ray.data.from_arrow(rows)
-        return through(ray, given, actor, arguments, engine, enough(engine, most, len(rows)))
 
 
 @contextmanager
@@ -130,16 +113,6 @@ def answers(
             yield found[0]
     finally:
         ended.set()
-
-
-def checked(row: JsonObject) -> JsonObject:
-    """An answer. Raises the error that it is (`Worker.told`): errors do not survive Ray with all that they say."""
-    if row["error"]:
-        told = json.loads(row["error"])
-        error = SemsearchError(told["message"], told["fix"], told["command"])
-        error.exit_code = told["code"]
-        raise error
-    return row
 
 
 def _beats(ray: Any, desk: Any) -> int:

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from semsearch.errors import NotFound, UnknownName, UsageError
+from semsearch.errors import NotFound, UnknownName
 from semsearch.stores import links
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ class StoreDriver(Protocol):
     A transaction is written whole or not at all, whatever ends the process; a snapshot is of one moment; passage ids
     ascend.
     """
-
-    READ_ONLY: bool  # what calls other than those that read change nothing, and raise UsageError; `remove` may remove
 
     def create(
         self, location: Path, fill: Callable[[StoreWriter], None] | None = None, /, *, address: str = ""
@@ -131,29 +129,6 @@ def parse(store: str) -> tuple[StoreDriver, str]:
     """
     name, _, address = store.partition(":")
     return load(name), address
-
-
-def folder(store: str) -> Path:
-    """The folder DIR of a store that is opened by its address alone, as shards:DIR is.
-
-    Raises NotFound where nothing is there, UsageError for a store whose indexes have names.
-    """
-    driver, address = parse(store)
-    if not driver.READ_ONLY:
-        raise UsageError(
-            f"an index in {store.partition(':')[0]} is named by its name, not by its store.",
-            "Open it by its name. One on a server is linked once.",
-            "Name the index: -n NAME. One on a server is linked once: semsearch index -n NAME --store …",
-        )
-    if not address:
-        raise UsageError(f"the store {store!r} needs a folder.", f"Write {store}:DIR.", f"Write --store {store}:DIR.")
-    if not driver.exists(Path(address)):
-        raise NotFound(
-            f"there are no shards in {address}.",
-            "A job on Ray writes them.",
-            "Write them: semsearch index FILES --engine ray --to-shards DIR.",
-        )
-    return Path(address)
 
 
 def exists(location: Path) -> bool:

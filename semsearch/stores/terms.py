@@ -130,19 +130,6 @@ class Tokens:
             found &= self._in_text(WORDS, entry) | inside
         return found
 
-    def occurrences_of_phrase(self, kind: int, phrase: str) -> tuple[Ids, Sizes]:
-        """The same of a word or phrase, whose terms follow each other in the text or in the keywords."""
-        first, *rest = cut(kind, phrase) or ("",)
-        if not rest:
-            return self.occurrences(kind, first)
-        found = self._places(kind, first)
-        for at, term in enumerate(rest, 1):
-            found &= {(number, column, offset - at) for number, column, offset in self._places(kind, term)}
-        return counted([(number,) for number, _, _ in found])
-
-    def _places(self, kind: int, term: str) -> set[tuple[int, str, int]]:
-        return set(self._memory.execute(f"SELECT doc, col, offset FROM places{kind} WHERE term = ?", (term,)))
-
     def _in_text(self, kind: int, phrase: str) -> set[int]:
         sql = f"SELECT rowid FROM terms{kind} WHERE terms{kind} MATCH ?"
         return {row for (row,) in self._memory.execute(sql, (f"{{text}} : {quoted(phrase)}",))}

@@ -37,11 +37,11 @@ COMMANDS = [
         "trust",
     ),
     *("bench", "audit", "eval", "doctor", "config", "models", "ui", "serve", "mcp", "train", "export"),
-    *("templates", "scale"),
+    "templates",
 ]
 CONTRACT = {
     "index": "-n -m --template --include --exclude --no-ignore --max-file-size --from --text-field --id-field "
-    "--engine --ray-address --workers --to-shards "
+    "--engine --ray-address --workers "
     "--meta-field --sql --chunk --chunk-size --overlap --device --backend-type --prune --no-prune --force --dry-run "
     "--watch --strict -y --json",
     "query": "-n -k --mode --alpha --where --path --more --less --must --like --min-strength --group --exact --explain "

@@ -55,10 +55,7 @@ class Place:
         return writer, space
 
 
-PLACES = [
-    *(name for name in drivers.names() if not drivers.load(name).READ_ONLY),
-    "memory",
-]
+PLACES = [*drivers.names(), "memory"]
 
 
 @pytest.fixture(scope="module", params=PLACES)

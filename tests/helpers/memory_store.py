@@ -614,8 +614,6 @@ class MemoryWriter:
 class MemoryDriver:
     """Stores by their path, for as long as this object lives."""
 
-    READ_ONLY = False
-
     def __init__(self) -> None:
         self._places: dict[Path, Place] = {}
 

@@ -25,11 +25,10 @@ from semsearch.scale import cluster, parts, pool
 from semsearch.scale.cluster import Engine, most_workers, workers
 from semsearch.scale.encoding import Embedding
 from semsearch.scale.found_vectors import FoundVectors
-from semsearch.scale.jobs import embedded_ahead, to_shards
+from semsearch.scale.jobs import embedded_ahead
 from semsearch.scale.parts import Done, Part
-from semsearch.scale.shards.objects import UNREACHED
 from semsearch.scale.stored.shard_folder import ShardFolder
-from semsearch.types import Document, Role, Skipped, TruncationStats
+from semsearch.types import Document, Role, TruncationStats
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -155,13 +154,6 @@ def test_a_folder_is_for_one_encoder_one_process_and_nothing_else(tmp_path: Path
     assert [file.name for file in (tmp_path / "full").iterdir()] == ["thesis.odt"]
 
 
-def test_a_folder_of_other_files_keeps_their_shards(tmp_path: Path) -> None:
-    for given in (["/a"], ["/a", "/b"]):
-        ShardFolder(tmp_path / "shards", {**JOB, "inputs": given}).close()
-    with pytest.raises(UsageError, match="shards of /a, which would be removed"):
-        ShardFolder(tmp_path / "shards", {**JOB, "inputs": ["/b"]})
-
-
 @pytest.mark.parametrize(
     ("content", "error", "said"),
     [
@@ -193,22 +185,6 @@ def test_what_a_kill_has_left_is_removed_and_never_loaded(tmp_path: Path) -> Non
         assert "new" in folder.done
         folder.keep_only(["kept"])
     assert sorted(one.name for one in tmp_path.glob("*shard-*")) == ["shard-kept.done", "shard-kept.parquet"]
-
-
-def test_a_shard_with_an_object_that_could_not_be_fetched_is_embedded_again(tmp_path: Path) -> None:
-    items: list[Document | Skipped] = [*NOTES, Skipped("a.md", f"{UNREACHED}access denied")]
-    with ShardFolder(tmp_path, JOB) as folder:
-        [part] = parts.parts("s", [(item, None) for item in items])
-        folder.put(embedding().answer(part))
-        assert list(folder.done) == ["s"]
-    with ShardFolder(tmp_path, JOB) as folder:
-        assert not folder.done
-
-
-def test_shards_are_not_written_into_a_folder_that_is_read(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="outside"):
-        to_shards(tmp_path / "shards", HashingEncoder(), [tmp_path], SyncOptions(), Engine("127.0.0.1:6"))
-    assert not (tmp_path / "shards").exists()
 
 
 def test_a_document_at_which_the_encoder_fails_once_is_embedded_after_all() -> None:
@@ -404,16 +380,16 @@ def test_an_error_on_leaving_ray_never_takes_the_place_of_ctrl_c(monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("least", "cpus", "nodes", "reading", "fit"),
-    [(2, 1, [2, 2], 0.5, 3), (1, 1, [0, 2], 0, 2), (2, 1.5, [2, 2], 0.5, 2), (1, 0.5, [2], 0.5, 3)],
+    ("least", "cpus", "nodes", "fit"),
+    [(2, 1, [2, 2], 4), (1, 1, [0, 2], 2), (2, 1.5, [2, 2], 2), (1, 0.5, [2], 4)],
 )
-def test_workers_leave_room_for_reading(least: int, cpus: float, nodes: list[float], reading: float, fit: int) -> None:
+def test_as_many_workers_as_fit_on_the_nodes(least: int, cpus: float, nodes: list[float], fit: int) -> None:
     has = [{"CPU": float(cpu)} for cpu in nodes]
-    assert most_workers(Engine(least=least, cpus=cpus), has, reading_cpus=reading) == fit
+    assert most_workers(Engine(least=least, cpus=cpus), has) == fit
 
 
 def test_a_cluster_that_grows_may_have_more_workers_than_fit_at_first() -> None:
-    assert most_workers(Engine(least=1, most=64), [{"CPU": 2.0}], reading_cpus=0) == 64
+    assert most_workers(Engine(least=1, most=64), [{"CPU": 2.0}]) == 64
 
 
 @pytest.mark.parametrize("number", [-1.0, float("nan"), float("inf")])
@@ -429,15 +405,15 @@ def test_a_number_that_no_worker_can_have_is_refused_by_its_option(name: str, op
 @pytest.mark.parametrize(
     ("engine", "has"),
     [
-        (Engine(least=2), [{"CPU": 2.0}]),
-        (Engine(least=4), [{"CPU": 2.0}, {"CPU": 2.0}]),
+        (Engine(least=3), [{"CPU": 2.0}]),
+        (Engine(least=5), [{"CPU": 2.0}, {"CPU": 2.0}]),
         (Engine(cpus=4), [{"CPU": 2.0}, {"CPU": 2.0}]),
         (Engine(gpus=1), [{"CPU": 8.0}]),
     ],
 )
-def test_workers_that_would_starve_reading_are_refused(engine: Engine, has: list[dict[str, float]]) -> None:
+def test_workers_that_do_not_fit_are_refused(engine: Engine, has: list[dict[str, float]]) -> None:
     with pytest.raises(UsageError, match=r"do not fit.*wait for ever.*(--workers|--cpus-per-worker)"):
-        most_workers(engine, has, reading_cpus=0.5)
+        most_workers(engine, has)
 
 
 @pytest.mark.parametrize("text", ["", "0", "8:2", "a", "1:", "2:3:4", "-1"])
@@ -446,40 +422,15 @@ def test_numbers_of_workers_that_make_no_sense_are_refused(text: str) -> None:
         Engine("auto", *workers(text))
 
 
-@pytest.mark.parametrize("option", ["--workers=2", "--to-shards=x", "--ray-address=auto"])
+@pytest.mark.parametrize("option", ["--workers=2", "--shard-size=9", "--ray-address=auto"])
 def test_options_of_ray_are_refused_without_it(cli: CommandLine, tmp_path: Path, option: str) -> None:
     ran = cli("index", tmp_path, option)
     assert ran.code == 2 and "--engine ray" in ran.err
 
 
-def test_shards_that_are_not_searchable_yet_are_written_again(cli: CommandLine, tmp_path: Path) -> None:
-    """With an encoder by its name, which may not be that of the folder."""
-    pytest.importorskip("ray")
-    with ShardFolder(tmp_path / "shards", {**JOB, "shards": ["s"]}) as folder:
-        folder.put(embedding().answer(next(parts.parts("s", [(note, None) for note in NOTES]))))
-    (tmp_path / "notes.txt").write_text("A kettle.")
-    given = ("--engine", "ray", "--ray-address", "127.0.0.1:6", "--to-shards", tmp_path / "shards", "-m", "hashing")
-    ran = cli("index", tmp_path / "notes.txt", *given)
-    assert ran.code == 3 and "there is no Ray cluster" in ran.err, ran.err
-
-
 def test_a_part_of_bytes_that_are_no_messages_is_refused() -> None:
     with pytest.raises(ValueError):
         list(Part("s", 0, True, b"\0" * 15 + b"\2" + b"{}"))
-
-
-@pytest.mark.parametrize(
-    "words",
-    [["--name", "x"], ["--store", "local"], ["--dry-run"], ["--no-prune"], ["--force"], ["--backend-type", "flat"]],
-)
-def test_an_option_of_indexes_is_refused_where_shards_are_written(
-    cli: CommandLine, tmp_path: Path, words: list[str]
-) -> None:
-    given = ("--engine", "ray", "--to-shards", tmp_path / "shards", "-m", "hashing", "--prune")
-    ran = cli("index", tmp_path, *given, *words)
-    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
-    assert f"--to-shards makes no index: {words[0]} does not fit. Leave it out." in ran.err
-    assert not (tmp_path / "shards").exists()
 
 
 def test_a_device_is_refused_where_workers_embed(cli: CommandLine, tmp_path: Path) -> None:

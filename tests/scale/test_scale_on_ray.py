@@ -140,20 +140,6 @@ def test_only_new_and_changed_documents_are_embedded_again(rays: Cluster, notes:
     assert "2 documents in 2 passages embedded" in err
 
 
-def test_shards_are_written_kept_and_loaded(rays: Cluster, notes: Path, tmp_path: Path) -> None:
-    target = tmp_path / "shards"
-    found, _ = ok(rays, notes, "--to-shards", target, "-m", "hashing", "--shard-size", 40)
-    assert found["documents"]["added"] == 180 and len(markers(target)) > 3  # type: ignore[index]
-    times = {file: file.stat().st_mtime_ns for file in markers(target)}
-    again, err = ok(rays, notes, "--to-shards", target, "-m", "hashing", "--shard-size", 40)
-    assert again["documents"]["unchanged"] == 180 and "nothing to embed" in err  # type: ignore[index]
-    assert {file: file.stat().st_mtime_ns for file in markers(target)} == times
-    with Index.from_vectors(target, tmp_path / "own", encoder="hashing") as index:
-        assert len(index) == found["passages"]
-    code, _, err = ran(command(rays, notes, "--to-shards", target, "-m", "default"))
-    assert code == 4 and "hashing" in err
-
-
 def test_workers_write_into_postgresql_by_themselves(
     rays: Cluster, notes: Path, tmp_path: Path, postgres: PostgresServer
 ) -> None:
@@ -174,9 +160,10 @@ GPUS = """
 import json, os, sys, time
 from collections.abc import Iterator
 from pathlib import Path
-from semsearch import SyncOptions, Encoder
+from semsearch import Encoder, Index, SyncOptions
 from semsearch.scale import jobs, parts, pipeline
 from semsearch.scale.cluster import Engine
+from semsearch.scale.found_vectors import FoundVectors
 
 class Seen:  # in place of the actor: there is no GPU here, Ray only counts two
     def __init__(self, *given):
@@ -190,10 +177,12 @@ class Seen:  # in place of the actor: there is no GPU here, Ray only counts two
             yield parts.Done(part.shard, part.number, part.last, b"", 1, 1, 1, 0.3, seen).table()
 
 pipeline.Embedder = Seen
-folder, target, address = map(str, sys.argv[1:])
+folder, index, address = map(str, sys.argv[1:])
 engine = Engine(address, 2, 2, cpus=0.5, gpus=1.0)
-_, report = jobs.to_shards(Path(target), Encoder.load("hashing"), [Path(folder)], SyncOptions(), engine, size=5)
-print(json.dumps(sorted(report.workers)))
+Index.create(index, encoder="hashing").close()
+encoder = FoundVectors(Encoder.load("hashing"))
+with jobs.embedded_ahead(Path(index), encoder, [Path(folder)], SyncOptions(), engine, size=5) as report:
+    print(json.dumps(sorted(report.workers)))
 """
 
 
@@ -203,23 +192,12 @@ def test_every_gpu_has_an_actor_that_sees_no_other(rays: Cluster, notes: Path, t
     assert code == 2 and "do not fit" in err and "0 GPUs" in err
     added = rays.node(cpus=2, gpus=2)
     try:
-        given = [sys.executable, "-c", GPUS, str(notes), str(tmp_path / "shards"), rays.address]
+        given = [sys.executable, "-c", GPUS, str(notes), str(tmp_path / "gpus"), rays.address]
         done = subprocess.run(given, env=rays.environment, capture_output=True, text=True, timeout=WAIT_S)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout) == ["cuda 0", "cuda 1"]
     finally:
         rays.kill(added)
-
-
-def test_more_workers_at_most_than_fit_leave_room_for_reading(rays: Cluster, tmp_path: Path) -> None:
-    chance = random.Random(3)
-    (tmp_path / "notes").mkdir()
-    for n in range(120):
-        text = " ".join(sentence(chance) for _ in range(400))
-        (tmp_path / "notes" / f"{n:03}.txt").write_text(text)
-    address, target = (tmp_path / "notes").as_uri(), tmp_path / "shards"
-    found, _ = ok(rays, address, "--to-shards", target, "-m", "hashing", "--workers", "1:40", "--shard-size", 3)
-    assert found["documents"]["added"] == 120 and len(markers(target)) > 20  # type: ignore[index]
 
 
 @pytest.mark.parametrize("victim", ["actor", "node"])
@@ -263,14 +241,14 @@ def test_after_a_kill_of_the_driver_only_what_is_missing_is_embedded(rays: Clust
 
 
 def test_ctrl_c_ends_the_job_and_the_next_run_goes_on(rays: Cluster, many: Path, tmp_path: Path) -> None:
-    target = tmp_path / "shards"
-    process = command(rays, many, "--to-shards", target, "-m", "hashing", "--shard-size", SHARD, "--workers", "2")
-    wait_for(lambda: len(markers(target)) >= 2, process)
+    given = (many, "-n", tmp_path / "ray", "-m", "hashing", "--shard-size", SHARD, "--workers", "2")
+    process = command(rays, *given)
+    wait_for(lambda: len(markers(tmp_path / ".ray.embedding")) >= 2, process)
     process.send_signal(signal.SIGINT)
     code, _, err = ran(process)
     assert code == 130 and "Traceback" not in err, err
-    found, _ = ok(rays, many, "--to-shards", target, "-m", "hashing", "--shard-size", SHARD)
-    assert found["documents"]["added"] + found["documents"]["unchanged"] == MANY  # type: ignore[index]
+    found, err = ok(rays, *given)
+    assert found["documents"]["added"] == MANY and "shards were complete" in err  # type: ignore[index]
 
 
 def test_more_workers_than_fit_are_refused_with_the_setting_to_change(

@@ -15,7 +15,7 @@ from semsearch import evaluation
 from semsearch.cli.evaluate.tasks import MODES, ModeOption, ReportOption, check_report, index_run, save
 from semsearch.cli.input_files import read_lines
 from semsearch.cli.lookup import existing_index, open_index, use_device
-from semsearch.cli.options import DeviceOption, JsonFlag, NameArgument, NameOption, Options, StoreOption
+from semsearch.cli.options import DeviceOption, JsonFlag, NameArgument, NameOption, Options
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import counter
 from semsearch.errors import NotFound
@@ -33,7 +33,6 @@ def judged(
     ctx: typer.Context,
     name: NameArgument = None,
     named: NameOption = None,
-    store: StoreOption = None,
     mode: ModeOption = None,
     imported: Annotated[
         Path | None,
@@ -54,7 +53,7 @@ def judged(
     nDCG@10, recall@10, MRR@10, the share of the first ten hits that are judged, and latency of each mode; then the
     differences between the modes, with the p-value of a paired randomisation test after Holm's correction.
     """
-    folder = existing_index(ctx.obj, name, named, store=store)
+    folder = existing_index(ctx.obj, name, named)
     kept = evaluation.Judgements(folder)
     if imported:
         files = [str(imported / file) for file in (QUERIES, QRELS)]
@@ -75,7 +74,7 @@ def judged(
     use_device(device)
     modes = (mode,) if mode else MODES
     check_report(report, len(modes))
-    with open_index(ctx.obj, name, named, store=store) as index:
+    with open_index(ctx.obj, name, named) as index:
         runs = list(_runs(index, modes, questions, ctx.obj))
     save(runs, report)
     _show(index.name, runs, as_json=as_json)

@@ -13,7 +13,7 @@ import semsearch
 from semsearch import evaluation
 from semsearch.cli.evaluate.tasks import MODES, ModeOption, ReportOption, check_report, index_run, save
 from semsearch.cli.lookup import open_index, use_device
-from semsearch.cli.options import DeviceOption, JsonFlag, NameArgument, NameOption, Options, StoreOption
+from semsearch.cli.options import DeviceOption, JsonFlag, NameArgument, NameOption, Options
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import counter
 from semsearch.errors import GateFailed
@@ -25,7 +25,6 @@ def own(
     ctx: typer.Context,
     name: NameArgument = None,
     named: NameOption = None,
-    store: StoreOption = None,
     sample: Annotated[int, typer.Option(metavar="N", min=1, help="Number of sentences to draw.")] = 200,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Another seed draws other sentences.")] = 0,
     k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Number of hits per sentence.")] = 10,
@@ -46,7 +45,7 @@ def own(
     use_device(device)
     modes = (mode,) if mode else MODES
     check_report(report, len(modes))
-    with open_index(ctx.obj, name, named, store=store) as index:
+    with open_index(ctx.obj, name, named) as index:
         runs = list(_runs(index, modes, Sampled(sample, seed, k), ctx.obj))
     save(runs, report)
     found: dict[Mode, JsonObject] = {run["row"]["mode"]: run["scores"] for run in runs}

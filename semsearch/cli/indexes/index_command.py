@@ -22,7 +22,6 @@ from semsearch.cli.lookup import encoder_of, existing_index, existing_paths, ind
 from semsearch.cli.options import (
     DeviceOption,
     DtypeOption,
-    EncoderOptions,
     JsonFlag,
     LayerOption,
     ModelOption,
@@ -34,7 +33,6 @@ from semsearch.cli.options import (
     YesFlag,
     complete_index,
     flag,
-    given,
     option_groups,
     value,
 )
@@ -44,7 +42,6 @@ from semsearch.cli.ray_options import RayOptions
 from semsearch.documents import store_places
 from semsearch.documents.parsing.ocr import check as check_recognition
 from semsearch.errors import Locked, NotFound, UsageError
-from semsearch.stores import drivers
 from semsearch.types import SyncReport
 from semsearch.utils import plugins
 from semsearch.utils.atomic_write import scratch_folder
@@ -124,8 +121,7 @@ def index(
         value(
             "STORE",
             "Where a new index is stored: local, or postgres:postgresql://host/database on a server; "
-            "one of that name there is linked. Or shards:DIR, alone: make the shards in DIR "
-            "searchable.  [default: local]",
+            "one of that name there is linked.  [default: local]",
         ),
     ] = None,
     prune: Annotated[bool, flag("--prune/--no-prune", "Remove the documents of deleted files, or keep them.")] = True,
@@ -146,11 +142,6 @@ def index(
     else a new one named after the folder.
     """
     options: Options = ctx.obj
-    if store and drivers.parse(store)[0].READ_ONLY:
-        on_ray.refuse_others(store, given(ctx))
-        encoder = EncoderOptions(template, dtype, layer, device)
-        on_ray.make_searchable(ray, store, model, encoder, options, strict=strict, as_json=as_json)
-        return
     if watching and dry_run:
         raise UsageError("--watch and --dry-run exclude each other.", "Choose one.")
     if ocr is not None:
@@ -159,8 +150,7 @@ def index(
     from_stdin = "-" in (paths or [])
     if from_stdin and (len(paths or []) > 1 or watching):
         raise UsageError("- (standard input) allows neither other paths nor --watch.", "Index other paths separately.")
-    urls = [path for path in paths or [] if "://" in path]
-    files = [] if from_stdin or urls else existing_paths(paths or [])
+    files = [] if from_stdin else existing_paths(paths or [])
     text = text_field[0] if text_field and len(text_field) == 1 else text_field
     fields = _set(text=text, id=id_field, meta=meta_field, sql=sql, ocr=ocr)
     found = from_others.origin(
@@ -177,11 +167,6 @@ def index(
         raise UsageError("--engine ray is for files and folders that are followed.", "Leave out the other options.")
     if engine and device:
         raise UsageError("--device is of this process, and workers embed.", "Their GPUs: --gpus-per-worker N.")
-    if urls and (ray.to_shards is None or len(urls) < len(paths or [])):
-        raise UsageError(
-            f"{urls[0]} is in an object store, which only --engine ray --to-shards reads, and no file beside it.",
-            "Write shards, and load them: semsearch index --from-vectors DIR",
-        )
     files = list(found.paths)
     max_bytes = _bytes(max_file_size) if max_file_size else None
     rules = _set(include=include, exclude=exclude, use_ignore_files=False if no_ignore else None, max_bytes=max_bytes)
@@ -195,13 +180,6 @@ def index(
         dry_run=dry_run,
         yes=yes,
     )
-    if engine and ray.to_shards:
-        on_ray.refuse_of_indexes(given(ctx))
-        how = replace(how, splitter=semsearch.Splitter(**split))
-        named_model = _reference(model, None, _set(template=template, dtype=dtype, layer=layer))
-        report = on_ray.write_shards(ray, engine, named_model or settings.load().model, urls or files, how, options)
-        index_report.show(report, options, strict=strict, as_json=as_json, exists=True, failed=None)
-        return
     chosen = index_of_files(options, files, from_stdin=from_stdin) if name is None else name
     is_new = files or from_stdin or store  # without PATH the index has to exist, here or on the server
     folder = semsearch.Index.folder(chosen, options.folder()) if is_new else existing_index(options, chosen)

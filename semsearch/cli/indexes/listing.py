@@ -8,7 +8,7 @@ import typer
 
 import semsearch
 from semsearch.cli.lookup import open_index, parse_id
-from semsearch.cli.options import JsonFlag, NameArgument, NameOption, Options, StoreOption, flag
+from semsearch.cli.options import JsonFlag, NameArgument, NameOption, Options, flag
 from semsearch.cli.output import console, set_aside
 from semsearch.errors import NotFound, SemsearchError
 from semsearch.types import JsonObject
@@ -35,7 +35,6 @@ def info(
     ctx: typer.Context,
     name: NameArgument = None,
     named: NameOption = None,
-    store: StoreOption = None,
     documents: Annotated[bool, flag("--documents", "List every document.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -43,7 +42,7 @@ def info(
 
     Also its vector index backend, and why that one was chosen.
     """
-    with open_index(ctx.obj, name, named, store=store) as index:
+    with open_index(ctx.obj, name, named) as index:
         known = index.info()
         listed = index.documents() if documents else []
     known = {"index": known.pop("name"), **known, **{key: known["spaces"][0][key] for key in ("backend", "why")}}

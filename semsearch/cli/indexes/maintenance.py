@@ -19,7 +19,6 @@ from semsearch.cli.options import (
     NameOption,
     Options,
     PrecisionOption,
-    StoreOption,
     YesFlag,
     complete_index,
     flag,
@@ -141,7 +140,6 @@ def verify(
     ctx: typer.Context,
     name: NameArgument = None,
     named: NameOption = None,
-    store: StoreOption = None,
     accept_loss: Annotated[
         bool, flag("--accept-loss", "First accept that acknowledged changes are missing, so that writing goes on.")
     ] = False,
@@ -152,7 +150,7 @@ def verify(
     Reads everything: counts, checksums, orphaned rows, every word of the full-text indexes, and each vector index
     against the store. Nothing is changed, and a writer can go on meanwhile.
     """
-    folder = existing_index(ctx.obj, name, named, store=store)
+    folder = existing_index(ctx.obj, name, named)
     label, failed = folder.name, None
     if accept_loss:
         loss = semsearch.Index.accept_loss(folder)

@@ -1,40 +1,24 @@
-"""Where a file of records, or an object in a store, can be cut into parts that are read one by one.
+"""Where a file of records can be cut into parts that are read one by one.
 
-Lines are counted, groups of rows of Parquet are read from its description, and tables are read. A file or object
-without records, or of one part, is not cut, and neither is an object up to WHOLE, since cutting one reads it here.
+Lines are counted, groups of rows of Parquet are read from its description, and tables are read. A file without
+records, or of one part, is not cut.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import BinaryIO
 
 from semsearch.documents import loaders
 from semsearch.documents.loaders import Place
 from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import NotFound, Unreadable, UsageError
-from semsearch.scale.shards import objects
 from semsearch.scale.shards.shard import BEGIN, File
 
 LINES = "jsonl"  # the loader of files whose records are lines, which can be counted without reading them
-WHOLE = 2**26  # bytes of an object that is not cut
 BLOCK = 2**20  # bytes
-
-
-def loader_of(file: File) -> str | None:
-    """The loader of a file; None for an object whose name does not tell. Raises Unreadable."""
-    if not file.is_remote:
-        return loaders.loader_for(Path(file.location), file.kind)
-    if file.size <= WHOLE:
-        return None
-    try:
-        return loaders.loader_for(Path(os.devnull, PurePosixPath(file.uri).name), file.kind)  # where no file can be
-    except (OSError, Unreadable):
-        return None
 
 
 def of(file: File, loader: str, size: int) -> list[Place]:
@@ -50,14 +34,13 @@ def of(file: File, loader: str, size: int) -> list[Place]:
 
 def _places(file: File, loader: str, size: int) -> Iterator[Place]:
     if loader == LINES:
-        with _opened(file) as opened:
+        with open_regular(Path(file.location)) as opened:
             yield from _line_ends(opened, size)
     elif loaders.goes_on(loader):
-        with objects.local(file.location) as path:
-            items = loaders.read_from(path, loader, file.fields, BEGIN, hashlib.sha256())
-            yield from (place for n, (_, place) in enumerate(items, start=1) if n % size == 0 and place is not None)
+        items = loaders.read_from(Path(file.location), loader, file.fields, BEGIN, hashlib.sha256())
+        yield from (place for n, (_, place) in enumerate(items, start=1) if n % size == 0 and place is not None)
     else:
-        with _opened(file) as opened:
+        with open_regular(Path(file.location)) as opened:
             yield from _apart(loaders.places(loader, opened), size)
 
 
@@ -82,11 +65,3 @@ def _line_ends(file: BinaryIO, size: int) -> Iterator[Place]:
             yield Place(at + begin, lines)
         lines += block.count(b"\n", begin)
         at += len(block)
-
-
-@contextmanager
-def _opened(file: File) -> Iterator[BinaryIO]:
-    """The content of a file or of an object, which is not copied."""
-    opened = objects.opened(file.location) if file.is_remote else open_regular(Path(file.location))
-    with opened as found:
-        yield found

@@ -1,8 +1,8 @@
 """The input of a job, cut into shards of about so many documents, in a fixed way: the same files give the same shards.
 
 A shard is the unit that is done or not done. Its name is the hash of what is in it and of how that is embedded, so that
-a changed file makes other shards and leaves the rest. A file of records is cut after every `size` records, and so is
-an object in a store that is large. Other files and objects are put together, and a shard ends with a file whose name
+a changed file makes other shards and leaves the rest. A file of records is cut after every `size` records.
+Other files are put together, and a shard ends with a file whose name
 says so (one in `size`), so that a new file changes one shard.
 """
 
@@ -14,18 +14,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO
 
 from semsearch.documents import loaders
 from semsearch.documents.loaders import Place
 from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import Unreadable
-from semsearch.scale.shards import borders, objects
+from semsearch.scale.shards import borders
 from semsearch.scale.shards.shard import BEGIN, File, Piece, Shard
 from semsearch.stores.records import text_hash, to_json
 
 SIZE = 10_000  # documents
 NAME = 24  # hex digits of a shard's name
 BLOCK = 2**20  # bytes
+PARQUET = b"PAR1"  # its last bytes
 
 
 @dataclass
@@ -60,16 +62,14 @@ class Cutter:
 
     def _pieces(self, file: File) -> Iterator[Piece]:
         """The parts of a file that can be cut; else the file. Raises Unreadable."""
-        loader = borders.loader_of(file)
-        goes_on = loader is not None and loaders.goes_on(loader)
-        places = borders.of(file, loader, self.size) if loader is not None else []
-        if not places and (file.is_remote or not goes_on):
-            yield Piece(file, sha256="" if file.is_remote else _sha256(file.location, 0, None))
+        loader = loaders.loader_for(Path(file.location), file.kind)
+        places = borders.of(file, loader, self.size)
+        if not places and not loaders.goes_on(loader):
+            yield Piece(file, sha256=_sha256(file.location, 0, None))
             return
-        described = "" if file.is_remote or loader == borders.LINES else _description(file.location)
+        described = "" if loader == borders.LINES else _description(file.location)
         for start, end in pairwise([BEGIN, *places, Place(file.size)]):
-            content = "" if file.is_remote else described + _sha256(file.location, start.at, end.at)
-            yield Piece(file, start, end.at, content)
+            yield Piece(file, start, end.at, described + _sha256(file.location, start.at, end.at))
 
     def _shard(self, pieces: list[Piece]) -> Shard:
         return Shard(text_hash(to_json([self.way, [_identity(piece) for piece in pieces]]))[:NAME], tuple(pieces))
@@ -81,13 +81,7 @@ class Cutter:
 def _identity(piece: Piece) -> list[object]:
     """What decides which documents a piece has."""
     file = piece.file
-    return [
-        file.uri,
-        file.kind,
-        asdict(file.fields),
-        list(piece.start),
-        piece.sha256 or [file.location, file.size, file.stamp, *([] if piece.end is None else [piece.end])],
-    ]
+    return [file.uri, file.kind, asdict(file.fields), list(piece.start), piece.sha256]
 
 
 def _description(location: str) -> str:
@@ -98,11 +92,18 @@ def _description(location: str) -> str:
     try:
         with open_regular(Path(location)) as file:
             size = file.seek(0, os.SEEK_END)
-            footer = objects.footer_bytes(file, size)
+            footer = _footer_bytes(file, size)
             file.seek(size - footer if footer else 0)
             return hashlib.sha256(file.read() if footer else file.readline(BLOCK)).hexdigest()
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror}") from error
+
+
+def _footer_bytes(file: BinaryIO, size: int) -> int:
+    """The bytes of the description at the end of a Parquet file; 0 for others."""
+    file.seek(max(0, size - len(PARQUET) - 4))
+    end = file.read()
+    return int.from_bytes(end[:4], "little") + len(end) if end.endswith(PARQUET) else 0
 
 
 def _sha256(location: str, start: int, end: int | None) -> str:

@@ -14,8 +14,7 @@ BEGIN = Place()
 class File:
     """A file to read: the name that its documents get, where it is, and how it is read.
 
-    location: a path, or the address of an object in a store. stamp: what changes with such an object. source: the
-    number of the file in a store into which workers write.
+    source: the number of the file in a store into which workers write.
     """
 
     uri: str
@@ -23,20 +22,14 @@ class File:
     size: int
     kind: str
     fields: Fields
-    stamp: str = ""
     source: int | None = None
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether it is an object in a store."""
-        return "://" in self.location
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A file, or its records from the place `start` up to byte `end`.
 
-    `sha256`: of these bytes, and of the first line, which names the columns of a table; "" if they were not read.
+    `sha256`: of these bytes, and of the first line, which names the columns of a table.
     """
 
     file: File

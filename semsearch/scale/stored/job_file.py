@@ -25,8 +25,8 @@ def require_own(folder: Path) -> None:
 def record(folder: Path, job: Mapping[str, object]) -> None:
     """Record what the folder is for.
 
-    Raises EncoderMismatch where it has vectors of another encoder, UsageError where it has those of files that this
-    job does not have, SemsearchError where a newer version wrote it, Corrupt.
+    Raises EncoderMismatch where it has vectors of another encoder, SemsearchError where a newer version wrote it,
+    Corrupt.
     """
     if (folder / JOB).exists():
         before = _read(folder / JOB)
@@ -36,11 +36,6 @@ def record(folder: Path, job: Mapping[str, object]) -> None:
                 built_with=f"{before['encoder']}@{before['fingerprint'][:8]}",
                 got=f"{job['encoder']}@{str(job['fingerprint'])[:8]}",
                 fix=f"Use the encoder {before['encoder']}, or another folder",
-            )
-        if others := set(before.get("inputs", ())) - set(_texts(job.get("inputs"))):
-            raise UsageError(
-                f"{folder} has the shards of {min(others)}, which would be removed.",
-                "Name it as well, or another folder for the shards.",
             )
     write_text(folder / JOB, json.dumps({"format": FORMAT, **job}, indent=1) + "\n")
 
@@ -75,10 +70,6 @@ def _read(file: Path) -> JsonObject:
             f"{file.parent} was written by a newer semsearch.", "Install a newer version of semsearch."
         )
     return found
-
-
-def _texts(found: object) -> list[str]:
-    return [str(one) for one in found] if isinstance(found, list) else []
 
 
 def _is_own(name: str) -> bool:

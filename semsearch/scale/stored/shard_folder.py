@@ -22,7 +22,6 @@ from semsearch.documents.vector_files import JOB, arrow, parquet_writer
 from semsearch.errors import Corrupt, UsageError
 from semsearch.scale.encoding import schema
 from semsearch.scale.parts import Done
-from semsearch.scale.shards.objects import UNREACHED
 from semsearch.scale.stored import job_file
 from semsearch.scale.stored.markers import Begun, Marker
 from semsearch.utils.atomic_write import write_text
@@ -136,13 +135,12 @@ class ShardFolder:
             (self.path / JOB).unlink(missing_ok=True)
 
     def _complete(self) -> Iterator[tuple[str, Marker]]:
-        """The shards whose file is there in full, unless there were objects that could not be fetched."""
+        """The shards whose file is there in full."""
         for path in sorted(self.path.glob("shard-*.done")):
             name = path.stem.removeprefix("shard-")
             with suppress(OSError, ValueError, KeyError, TypeError):  # a damaged marker is none
                 marker = Marker.from_json(json.loads(path.read_text(encoding="utf-8")))
-                is_whole = not marker.bytes or self.file(name).stat().st_size == marker.bytes
-                if is_whole and not any(one.reason.startswith(UNREACHED) for one in marker.skipped):
+                if not marker.bytes or self.file(name).stat().st_size == marker.bytes:
                     yield name, marker
 
     def _finish(self, name: str, begun: Begun) -> None:

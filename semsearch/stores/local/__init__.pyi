@@ -7,7 +7,6 @@ from .folder import remove as remove
 from .folder import rename as rename
 from .folder import unlink as unlink
 from .integrity.salvage import salvage as salvage
-from .location import READ_ONLY as READ_ONLY
 from .location import exists as exists
 from .location import identity as identity
 from .location import names as names

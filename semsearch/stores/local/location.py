@@ -7,7 +7,6 @@ from pathlib import Path
 from semsearch.errors import NotFound
 
 DATABASE = "store.db"
-READ_ONLY = False
 
 
 def exists(folder: Path) -> bool:

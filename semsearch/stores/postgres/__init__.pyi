@@ -9,7 +9,6 @@ from .collection import salvage as salvage
 from .collection import unlink as unlink
 from .copying import dump as dump
 from .copying import restore as restore
-from .location import READ_ONLY as READ_ONLY
 from .location import exists as exists
 from .location import identity as identity
 from .location import names as names

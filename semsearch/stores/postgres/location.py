@@ -7,7 +7,6 @@ from pathlib import Path
 from semsearch.stores import links
 
 STORE = "postgres"
-READ_ONLY = False
 
 
 def exists(location: Path) -> bool:

@@ -1,2 +1,0 @@
-from . import batch as batch
-from . import building as building
