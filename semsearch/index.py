@@ -391,7 +391,7 @@ class Index:
 
         Raises NotFound, UsageError, MissingExtra.
         """
-        return document_files.own_vectors.opened(Path(file), None if texts is None else Path(texts)).dim
+        return document_files.vector_import.opened(Path(file), None if texts is None else Path(texts)).dim
 
     @staticmethod
     def identity(name: str | Path, home: Path | None = None) -> tuple[int, int]:

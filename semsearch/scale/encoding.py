@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from semsearch.chunking.splitter import Splitter, passages
-from semsearch.documents.own_vectors import KEY, KEY_COLUMN
 from semsearch.documents.vector_files import arrow, vector_column, vector_type
+from semsearch.documents.vector_import import KEY, KEY_COLUMN
 from semsearch.indexing import batch_encoder
 from semsearch.scale.parts import Done, Failed, Part
 from semsearch.search.arrow_batches import fields

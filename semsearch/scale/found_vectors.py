@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.documents.own_vectors import KEY_COLUMN
 from semsearch.documents.vector_files import arrow
+from semsearch.documents.vector_import import KEY_COLUMN
 from semsearch.encoders.base import BaseEncoder, WrappedEncoder
 from semsearch.errors import EncodingFailed
 from semsearch.scale.encoding import VECTOR_COLUMN, text_key
