@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch import (
@@ -282,7 +282,6 @@ def test_a_list_of_documents_is_of_one_moment(index: Index, monkeypatch: pytest.
 names = st.text("abcd", min_size=1, max_size=3)
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     before=st.sets(names, min_size=1),
     changes=st.lists(st.tuples(st.sampled_from(["add", "change", "delete"]), names), max_size=12),

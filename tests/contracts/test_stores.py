@@ -15,7 +15,7 @@ from helpers.filter_model import Row, holds, random_metadata, trees
 from helpers.memory_store import MemoryDriver
 from helpers.postgres import Addressed, new_database
 from helpers.stores import DIM, entry, source, vectors_of
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from semsearch import Document, Index, Query, Splitter, stores
@@ -126,7 +126,6 @@ def shared(place: Place) -> Iterator[tuple[StoreWriter, Space]]:
 
 
 @given(documents)
-@settings(max_examples=60, deadline=None)
 def test_a_document_comes_back_exactly(shared: tuple[StoreWriter, Space], document: Document) -> None:
     writer, space = shared
     whole = [Passage(0, len(document.text), document.text, 3, 2, "heading")]
@@ -519,7 +518,6 @@ def test_a_dump_restores_everything(place: Place, made: tuple[StoreWriter, Space
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
 def test_dense_search_is_what_comparing_with_every_vector_gives(big: tuple[StoreWriter, Space], data: Any) -> None:
     writer, space = big
     reader = writer.reader
@@ -607,7 +605,6 @@ def drawn(place: Place) -> Iterator[tuple[StoreReader, dict[str, dict[str, Any]]
 
 
 @given(trees)
-@settings(max_examples=100, deadline=None)
 def test_a_filter_lets_through_what_its_meaning_says(
     drawn: tuple[StoreReader, dict[str, dict[str, Any]]], tree: Filter
 ) -> None:
@@ -738,7 +735,6 @@ def test_odd_queries_find_nothing_or_something_and_never_fail(made: tuple[StoreW
 
 
 @given(st.text(max_size=30), st.text(max_size=12))
-@settings(max_examples=40, deadline=None)
 def test_highlights_are_ascending_slices(shared: tuple[StoreWriter, Space], text: str, query: str) -> None:
     spans = shared[0].reader.highlight(text, query)
     flat = [offset for span in spans for offset in span]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers.opened import all_stamps, verify
 from helpers.stores import DIM, entry, made, source, vectors_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch.errors import SemsearchError, Unreadable
@@ -45,7 +45,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalWriter]:
     assert verify(store) == []
 
 
-@settings(deadline=None, max_examples=60)
 @given(document=documents, page=st.none() | st.integers(1, 9), heading=st.none() | texts)
 def test_a_document_comes_back_exactly(
     shared: LocalWriter, document: Document, page: int | None, heading: str | None
