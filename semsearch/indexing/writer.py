@@ -178,7 +178,7 @@ class IndexWriter:
     def annotate(self, ids: Iterable[str], metadata: Mapping[str, object]) -> int:
         recipe, changed = self._reader.recipe(), 0
         for key in (key for key in metadata if key not in annotated_metadata.keys(recipe)):
-            if self._reader.allowed_documents(Exists(Field((key,))), limit=1):
+            if self._reader.document_ids(Exists(Field((key,))), limit=1):
                 raise UsageError(f"{key!r} is a key of the documents' own metadata.", "Choose another key.")
         with self._writer.transaction():
             self._record(lambda latest: annotated_metadata.with_keys(latest, metadata))

@@ -169,7 +169,7 @@ def passage_pairs(
     """The closest pairs of passages of different documents that pass the filter, as passage ids."""
     found = ClosestPairs(threshold, max_pairs)
     with reader.snapshot():
-        ids, owners = passages_of(reader, reader.allowed_documents(condition))
+        ids, owners = passages_of(reader, reader.document_ids(condition))
         if len(ids) > EXACT:
             for one, other, cosines in near_pairs(reader, space, ids, (ids, owners), NEIGHBOURS, AT_ONCE):
                 close = cosines >= found.least
