@@ -28,8 +28,7 @@ from semsearch import settings
 from semsearch.chunking.splitter import Splitter
 from semsearch.documents import waiting_vectors
 from semsearch.encoders.base import as_encoder
-from semsearch.encoders.lazy import LazyEncoder, load
-from semsearch.encoders.no_encoder import NoEncoder
+from semsearch.encoders.index_encoder import LazyEncoder, NoEncoder, load
 from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import Corrupt, NotFound, UnknownName, UsageError
 from semsearch.evaluation.judgements import Judgements

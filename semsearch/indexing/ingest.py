@@ -19,7 +19,7 @@ import numpy as np
 
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.documents import annotated_metadata
-from semsearch.encoders.no_encoder import refuse_text
+from semsearch.encoders.index_encoder import refuse_text
 from semsearch.errors import Unreadable
 from semsearch.indexing.batch_encoder import BatchEncoder, Encoding
 from semsearch.indexing.derived import Derived

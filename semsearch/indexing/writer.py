@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from semsearch.chunking.splitter import Splitter
 from semsearch.documents import annotated_metadata, vector_databases, vector_import
 from semsearch.documents.loaders import Fields
-from semsearch.encoders.no_encoder import refuse_text
+from semsearch.encoders.index_encoder import refuse_text
 from semsearch.errors import NotFound, SemsearchError, Unreadable, UsageError
 from semsearch.indexing import sources, sync, uploads
 from semsearch.indexing.derived import update_vector_index

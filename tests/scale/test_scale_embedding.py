@@ -19,7 +19,7 @@ from semsearch import Index, SyncOptions
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.encoders.base import BaseEncoder
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.encoders.lazy import LazyEncoder
+from semsearch.encoders.index_encoder import LazyEncoder
 from semsearch.errors import Corrupt, EncoderMismatch, EncodingFailed, Locked, SemsearchError, UsageError
 from semsearch.scale import cluster, parts, pool
 from semsearch.scale.cluster import Engine, most_workers, workers

@@ -34,7 +34,7 @@ from semsearch.errors import SemsearchError, Unreadable
 from semsearch.types import Document, Skipped
 from semsearch.utils import plugins
 from semsearch.utils.atomic_write import scratch_folder
-from semsearch.utils.reasons import one_line, shortened
+from semsearch.utils.untrusted import one_line, shortened
 
 _HERE = sys.modules[__name__]
 _DEFAULT = Fields()

@@ -25,7 +25,7 @@ from semsearch.scale.parts import Done
 from semsearch.scale.stored import job_file
 from semsearch.scale.stored.markers import Begun, Marker
 from semsearch.utils.atomic_write import write_text
-from semsearch.utils.checksums import hashed
+from semsearch.utils.file_contents import hashed
 from semsearch.utils.writer_lock import WriterLock
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from semsearch.encoders.base import as_encoder
-from semsearch.encoders.lazy import load
+from semsearch.encoders.index_encoder import load
 from semsearch.errors import UsageError
 from semsearch.search.groups import clustering
 from semsearch.search.groups.closest_pairs import ClosestPairs, closest_pairs, near_groups
