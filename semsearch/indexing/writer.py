@@ -90,8 +90,6 @@ class IndexWriter:
         rows = vector_import.opened(file, texts)
         checked = vector_import.checked(file.name, rows, fields or Fields(), self._space.dim, encoder)
         with self._run() as run:
-            for item in checked.skipped:
-                run.report.skip(item)
             for (document, vector), stamp in run.with_stamps(checked.documents(progress), itemgetter(0)):
                 _require_own(document, stamp)
                 run.report.count(run.put(document, stamp=stamp, vector=vector))
