@@ -1,4 +1,4 @@
-"""The table of commands, the group that imports a command when it is called, and the base classes of commands.
+"""The table of commands, the groups that import a command when it is called, and the base class of commands.
 
 Summaries stand here as well as in the commands' docstrings (a test compares them): `semsearch --help` prints all of
 them, and importing every command for that took longer than the rest of it.
@@ -8,63 +8,105 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import typer
 from typer.core import TyperCommand, TyperGroup
-from typer.utils import get_params_from_function
 
+from semsearch.cli.options import late, option_groups
 from semsearch.cli.output import console
 
+Table: TypeAlias = Mapping[str, tuple["str | Table", str]]  # name: (module.function or a group, first line of help)
+
 OPTIONAL = {"--rerank": "default"}  # options whose value may be left out, and the value that they then have
+WIDEST = 24  # columns of a help page that names of options have; longer ones have lines of their own
+MOST_TOGETHER = 16  # arguments and options that need no headings
 GLOBAL = ("home", "offline", "quiet", "verbose")  # global options that may also follow the command
-TABLE = {  # name: (module.function, or module.group, the first line of its help)
-    "index": ("indexes.index_command.index", "Index files, or update an index."),
-    "watch": ("indexes.index_command.watch", "Update an index whenever its files change, until Ctrl-C or SIGTERM."),
-    "query": ("query_command.query", "Find the passages closest in meaning to TEXT."),
-    "similar": ("query_command.similar", "Find what is closest to a passage, a document or a file."),
-    "cluster": ("groups.cluster_command.cluster", "Group the documents of an index by what they are about."),
-    "dedup": ("groups.dedup_command.dedup", "Find documents that repeat others, and what to keep."),
-    "label": ("groups.label_command.label", "Label documents or texts, as in examples."),
-    "embed": ("encoders.embed.embed", "Print the vectors of texts."),
-    "sts": ("evaluate.sts_command.sts", "Compare texts: cosine, and strength against unrelated texts."),
-    "sql": ("sql_command.sql", "Answer a SELECT over the documents, passages and metadata of an index."),
-    "list": ("indexes.listing.list_", "List indexes."),
-    "info": ("indexes.listing.info", "Show what an index contains, how it was built and what was skipped."),
-    "get": ("indexes.listing.get", "Print a passage or a document."),
-    "delete": ("indexes.maintenance.delete", "Delete documents from an index; the files remain."),
-    "rm": ("indexes.maintenance.rm", "Remove a whole index, on its server too; the indexed files remain."),
-    "rename": ("indexes.maintenance.rename", "Rename an index."),
-    "compact": ("indexes.maintenance.compact", "Free the disk space of deleted documents."),
-    "reembed": (
-        "indexes.reembed_command.reembed",
-        "Encode an index again, in place, with another encoder.",
+MODELS: Table = {
+    "list": (
+        "encoders.models_command.models_list",
+        "List the encoders and rerankers of the catalogue, and which of them are on this machine.",
     ),
-    "verify": ("indexes.maintenance.verify", "Check an index against its checksums. Exit 5 if it has a problem."),
-    "salvage": (
-        "indexes.maintenance.salvage",
-        "Copy what is sound of a damaged index into a new one. Exit 5 if anything is lost.",
+    "info": (
+        "encoders.models_command.models_info",
+        "Load an encoder or a reranker and show its dimensions, precision and actual device.",
     ),
-    "dump": ("indexes.maintenance.dump", "Write an index to one file."),
-    "restore": ("indexes.maintenance.restore", "Create an index from a dump."),
-    "trust": ("indexes.maintenance.trust", "Follow the folders of a restored index, and allow its encoder's download."),
-    "bench": ("evaluate.bench.bench", "Race the engines of an encoder, and the vector indexes, on this machine."),
-    "audit": ("evaluate.audit.audit", "Measure recall and speed of the vector index against exact search."),
-    "eval": ("evaluate.index_measures.eval_", "Measure an index on your own queries and relevance judgements."),
-    "doctor": ("doctor.doctor.doctor", "Check this installation. Exit 1 if something is broken."),
-    "config": ("config_command.config", "Show every setting, its value and its origin."),
-    "models": ("encoders.models_command.models", "List, inspect, download and remove encoders and rerankers."),
-    "ui": ("ui_command.ui", "Open the browser pages: search, compare sentences, inspect indexes."),
-    "serve": ("serve_command.serve", "Answer HTTP requests: search, write documents, encode and compare texts."),
-    "mcp": ("mcp_command.mcp", "Let assistants search your indexes, by the Model Context Protocol (MCP)."),
-    "train": ("train.train_command.train", "Train an encoder on your own text."),
-    "export": ("encoders.export_command.export", "Export MODEL for ONNX Runtime, which needs no PyTorch."),
-    "templates": ("encoders.templates_command.templates", "List, inspect, check and search prompt templates."),
+    "pull": (
+        "encoders.models_command.models_pull",
+        "Download an encoder or a reranker from the hub, or update one that is on this machine.",
+    ),
+    "rm": (
+        "encoders.models_command.models_rm",
+        "Remove a hub model from this machine. Other programs may share it.",
+    ),
 }
-EVAL = {  # what may follow `eval`, as above
+TEMPLATES: Table = {
+    "list": (
+        "encoders.templates_command.list_",
+        "List the templates of the papers: name, method, kinds of model and text.",
+    ),
+    "show": (
+        "encoders.templates_command.show_",
+        "Show a template in full; with -m also a sentence in it as tokens, and its cost.",
+    ),
+    "lint": ("encoders.templates_command.lint", "Check templates for mistakes. Exit 5 if one has an error."),
+    "search": ("encoders.template_search.search", "Find the template under which a model ranks sentence pairs best."),
+}
+HEADINGS: Mapping[str, Table] = {  # of `semsearch --help`
+    "First steps": {
+        "index": ("indexes.index_command.index", "Index files, or update an index."),
+        "query": ("query_command.query", "Find the passages closest in meaning to TEXT."),
+        "ui": ("ui_command.ui", "Open the browser pages: search, compare, inspect indexes."),
+        "similar": ("query_command.similar", "Find what is closest to a passage, a document or a file."),
+        "list": ("indexes.listing.list_", "List indexes."),
+        "info": ("indexes.listing.info", "Show what an index contains and how it was built."),
+    },
+    "Work on an index": {
+        "watch": ("indexes.index_command.watch", "Update an index whenever its files change."),
+        "get": ("indexes.listing.get", "Print a passage or a document."),
+        "delete": ("indexes.maintenance.delete", "Delete documents from an index; the files remain."),
+        "sql": ("sql_command.sql", "Answer a SELECT over documents, passages and metadata."),
+        "cluster": ("groups.cluster_command.cluster", "Group the documents of an index by what they are about."),
+        "dedup": ("groups.dedup_command.dedup", "Find documents that repeat others, and what to keep."),
+        "label": ("groups.label_command.label", "Label documents or texts, as in examples."),
+        "reembed": ("indexes.reembed_command.reembed", "Encode an index again, in place, with another encoder."),
+        "rename": ("indexes.maintenance.rename", "Rename an index."),
+        "rm": ("indexes.maintenance.rm", "Remove a whole index; the indexed files remain."),
+        "compact": ("indexes.maintenance.compact", "Free the disk space of deleted documents."),
+        "verify": ("indexes.maintenance.verify", "Check an index against its checksums."),
+        "salvage": ("indexes.maintenance.salvage", "Copy what is sound of a damaged index into a new one."),
+        "dump": ("indexes.maintenance.dump", "Write an index to one file."),
+        "restore": ("indexes.maintenance.restore", "Create an index from a dump."),
+        "trust": ("indexes.maintenance.trust", "Trust a restored index: follow its folders, load its encoder."),
+    },
+    "Compare and measure": {
+        "sts": ("evaluate.sts_command.sts", "Compare texts: cosine, and strength against unrelated texts."),
+        "embed": ("encoders.embed.embed", "Print the vectors of texts."),
+        "eval": ("evaluate.index_measures.eval_", "Measure an index on your queries and relevance judgements."),
+        "audit": ("evaluate.audit.audit", "Compare the vector index with exact search: recall, speed."),
+        "bench": ("evaluate.bench.bench", "Race encoder engines and vector indexes on this machine."),
+    },
+    "Train": {
+        "train": ("train.train_command.train", "Train an encoder on your own text."),
+        "export": ("encoders.export_command.export", "Export MODEL for ONNX Runtime, which needs no PyTorch."),
+        "templates": (TEMPLATES, "List, inspect, check and search prompt templates."),
+    },
+    "Serve": {
+        "serve": ("serve_command.serve", "Answer HTTP requests: search, write, encode, compare."),
+        "mcp": ("mcp_command.mcp", "Let assistants search your indexes (Model Context Protocol)."),
+    },
+    "Look after": {
+        "models": (MODELS, "List, inspect, download and remove encoders and rerankers."),
+        "doctor": ("doctor.doctor.doctor", "Check this installation. Exit 1 if something is broken."),
+        "config": ("config_command.config", "Show every setting, its value and its origin."),
+    },
+}
+TABLE: Table = {name: entry for table in HEADINGS.values() for name, entry in table.items()}
+EVAL: Table = {  # what may follow `eval`
     "own": ("evaluate.own_command.own", "Measure an index with sentences of its own, without judgements."),
     "judged": ("evaluate.judged_command.judged", "Measure an index with the hits that you marked on the page Search."),
     "transfer": ("evaluate.transfer_command.transfer", "Measure encoders on SentEval's classification tasks."),
@@ -89,20 +131,34 @@ def with_values(args: Sequence[str]) -> Iterator[str]:
         yield f"{argument}={OPTIONAL[argument]}" if argument in OPTIONAL and alone and not plain else argument
 
 
-class Root(TyperGroup):
-    """`semsearch` itself."""
+class Group(TyperGroup):
+    """Commands of a table, each of which is imported when it is called."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    table: Table = MappingProxyType({})
+
+    def __init__(self, *arguments: Any, table: Table | None = None, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        names: Any = dict.fromkeys(TABLE)
+        self.table = self.table if table is None else table
+        names: Any = dict.fromkeys(self.table)
         self.commands = names  # what a misspelt name is compared with
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return build(cmd_name, TABLE) if cmd_name in TABLE else None
+        return build(cmd_name, self.table) if cmd_name in self.table else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in TABLE.items()])
+        write_section(formatter, "Commands", ((name, summary) for name, (_, summary) in self.table.items()))
+
+
+class Root(Group):
+    """`semsearch` itself."""
+
+    table = TABLE
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width = max(map(len, TABLE))  # one column over all headings
+        for heading, table in HEADINGS.items():
+            rows = ((name.ljust(width), summary) for name, (_, summary) in table.items())
+            write_section(formatter, heading, rows)
 
 
 class Command(TyperCommand):
@@ -122,14 +178,24 @@ class Command(TyperCommand):
         return super().parse_args(ctx, list(with_values(args)))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Typer declares the help of an argument before click, from 8.5 on, sets it to None."""
+        """The options, under headings where there are more than a few.
+
+        Typer declares the help of an argument before click, from 8.5 on, sets it to None.
+        """
         registered: Any = getattr(self.callback, "__wrapped__", self.callback)
-        declared = get_params_from_function(registered)
-        for param in self.params:
-            known = declared.get(param.name or "")
-            if known is not None and getattr(param, "help", "") is None:
-                param.help = known.default.help
-        super().format_options(ctx, formatter)
+        declared = signature(registered).parameters
+        sections: dict[str, list[tuple[str, str]]] = {}
+        params = self.get_params(ctx)
+        few = len(params) - len(GLOBAL) <= MOST_TOGETHER
+        for param in params:
+            if param.param_type_name == "argument" and not param.help:
+                param.help = declared[param.name].annotation.__metadata__[0].help
+            heading = (not few and getattr(param, "rich_help_panel", None)) or f"{param.param_type_name.title()}s"
+            if record := param.get_help_record(ctx):
+                sections.setdefault(heading, []).append(record)
+        width = min(WIDEST, max(len(name) for rows in sections.values() for name, _ in rows))  # one over all sections
+        for heading, rows in sections.items():
+            write_section(formatter, heading, ((name.ljust(width), text) for name, text in rows))
 
     def invoke(self, ctx: Any) -> Any:
         import logging  # --help does without
@@ -160,16 +226,22 @@ class EvalCommand(Command):
         return super().make_context(info_name, args, parent=parent, **extra)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Other measurements"):
-            formatter.write_dl([(f"eval {name}", summary) for name, (_, summary) in EVAL.items()])
+        rows = ((f"eval {name}", summary) for name, (_, summary) in EVAL.items())
+        write_section(formatter, "Other measurements", rows)
 
 
-def build(name: str, table: Mapping[str, tuple[str, str]]) -> Any:
+def write_section(formatter: Any, heading: str, rows: Iterable[tuple[str, str]]) -> None:
+    """Two columns of a help page under a heading."""
+    with formatter.section(heading):
+        formatter.write_dl(list(rows), col_max=WIDEST)
+
+
+def build(name: str, table: Table) -> Any:
     """The command or the group of commands called `name`."""
-    module, _, function = table[name][0].rpartition(".")
-    found = getattr(import_module(f"semsearch.cli.{module}"), function)
-    if isinstance(found, typer.Typer):
-        return typer.main.get_command(found)
+    place, summary = table[name]
+    if not isinstance(place, str):
+        return Group(name=name, table=place, help=summary, no_args_is_help=False, rich_markup_mode=None)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(name, cls=EvalCommand if name == "eval" else Command)(found)
+    registered = alone.command(name, cls=EvalCommand if name == "eval" else Command)
+    registered(option_groups(late(place)))
     return typer.main.get_command(alone)

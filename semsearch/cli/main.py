@@ -17,9 +17,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from semsearch import __version__
-from semsearch.cli import first_steps
 from semsearch.cli.commands import Root
-from semsearch.cli.options import Options, flag, value
+from semsearch.cli.options import Options, flag, late, value
 from semsearch.cli.output import console
 from semsearch.errors import NotFound, SemsearchError, UsageError
 
@@ -57,7 +56,7 @@ def start(
         print(f"semsearch {__version__}")
         raise typer.Exit
     if ctx.invoked_subcommand is None:
-        print(first_steps.text(ctx.obj), file=sys.stderr)
+        print(late("first_steps.text")(ctx.obj), file=sys.stderr)
         raise typer.Exit(2)
 
 

@@ -43,7 +43,7 @@ def mcp(
     ] = None,
     device: DeviceOption = None,
 ) -> None:
-    """Let assistants search your indexes, by the Model Context Protocol (MCP).
+    """Let assistants search your indexes (Model Context Protocol).
 
     An assistant such as Claude, Cursor or Zed starts this command and gets the tools search, get, similar, list_indexes
     and index_status; with --allow-write also add_documents, update_document and delete_documents. It sees all indexes

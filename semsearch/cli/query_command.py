@@ -23,7 +23,6 @@ from semsearch.cli.options import (
     TrustFlag,
     complete_reranker,
     flag,
-    option_groups,
     value,
 )
 from semsearch.cli.output import console, hit_formats
@@ -33,6 +32,7 @@ from semsearch.types import Group, JsonObject, Mode, Query, Results
 
 MOST_READ = 10_000_000  # characters from stdin, which is more than a query may have: the rest is left
 BATCH_SIZE = 64  # queries of a batch file that are searched together; the first answers need not wait for all
+MEANING, SELECTION, OUTPUT = "Meaning of the query", "Selection of hits", "Output"  # headings of --help
 FORMATS = "auto: a table on a terminal, else JSON lines."
 
 
@@ -44,18 +44,21 @@ class HitOptions:
     k: Annotated[int | None, value("N", "Number of hits.  [default: 10]", "-k")] = None
     where: Annotated[str | None, value("E", "Metadata filter: \"year > 2020 and lang = 'en'\".")] = None
     path: Annotated[str | None, value("G", PATHS)] = None
-    min_strength: Annotated[float, value("S", "Only hits of this strength, 0 to 1.")] = 0.0
-    group: Annotated[Group, typer.Option(help="One hit per document, per copy, or per passage.")] = "document"
-    exact: Annotated[bool, flag("--exact", "Compare with every vector, without the approximate index.")] = False
+    min_strength: Annotated[float, value("S", "Only hits of this strength, 0 to 1.", heading=SELECTION)] = 0.0
+    group: Annotated[Group, value(None, "One hit per document, per copy, or per passage.")] = "document"
+    exact: Annotated[
+        bool, flag("--exact", "Compare with every vector, without the approximate index.", heading=SELECTION)
+    ] = False
     explain: Annotated[
         bool, flag("--explain", "Also print how the search ran: scores per search method, plan, filters, times.")
     ] = False
     as_json: JsonFlag = False
-    shape: Annotated[hit_formats.Format, typer.Option("--format", help=FORMATS)] = "auto"
+    shape: Annotated[hit_formats.Format, value(None, FORMATS, "--format")] = "auto"
     raw: Annotated[
-        bool, flag("--raw", "CSV and TSV for programs: without the ' before a text that could be a formula.")
+        bool,
+        flag("--raw", "CSV and TSV for programs: without the ' before a text that could be a formula.", heading=OUTPUT),
     ] = False
-    fail_empty: Annotated[bool, flag("--fail-empty", "Exit 1 if there are no hits.")] = False
+    fail_empty: Annotated[bool, flag("--fail-empty", "Exit 1 if there are no hits.", heading=OUTPUT)] = False
     device: DeviceOption = None
     trust: TrustFlag = False
 
@@ -111,9 +114,14 @@ class RerankOptions:
             autocompletion=complete_reranker,
         ),
     ] = None
-    depth: Annotated[int, value("N", "Hits that the reranker reads.", "--rerank-depth")] = PLAIN.rerank_depth
+    depth: Annotated[int, value("N", "Hits that the reranker reads.", "--rerank-depth", heading=SELECTION)] = (
+        PLAIN.rerank_depth
+    )
     weight: Annotated[
-        float, value("W", "Weight of its judgement: 1 orders by it alone, 0 not at all.", "--rerank-weight")
+        float,
+        value(
+            "W", "Weight of its judgement: 1 orders by it alone, 0 not at all.", "--rerank-weight", heading=SELECTION
+        ),
     ] = PLAIN.rerank_weight
 
     def fields(self) -> JsonObject:
@@ -123,24 +131,31 @@ class RerankOptions:
         return {"rerank": self.rerank, "rerank_depth": self.depth, "rerank_weight": self.weight}
 
 
-@option_groups
 def query(
     ctx: typer.Context,
     *,
     text: Annotated[
         str | None, typer.Argument(metavar="TEXT|-", help="Text to search for; - reads it from stdin.")
     ] = None,
-    mode: Annotated[Mode | None, typer.Option(help="Search by meaning, by words, or both.  [default: hybrid]")] = None,
-    alpha: Annotated[float | None, value("A", "Weight of meaning against words in hybrid search (0.5).")] = None,
-    more: Annotated[list[str] | None, value("TEXT[^W]", "Move the query towards this meaning, with weight W.")] = None,
-    less: Annotated[
-        list[str] | None, value("TEXT[^W]", "Move the query away from this meaning, with weight W.")
+    hits: HitOptions,
+    mode: Annotated[Mode | None, value(None, "Search by meaning, by words, or both.  [default: hybrid]")] = None,
+    alpha: Annotated[
+        float | None, value("A", "Weight of meaning against words in hybrid search (0.5).", heading=MEANING)
     ] = None,
-    must: Annotated[list[str] | None, value("WORD", "Only passages that contain this word; repeatable.")] = None,
-    like: Annotated[list[str] | None, value("ID|FILE", "Search for text like this passage, document or file.")] = None,
+    more: Annotated[
+        list[str] | None, value("TEXT[^W]", "Move the query towards this meaning, with weight W.", heading=MEANING)
+    ] = None,
+    less: Annotated[
+        list[str] | None, value("TEXT[^W]", "Move the query away from this meaning, with weight W.", heading=MEANING)
+    ] = None,
+    must: Annotated[
+        list[str] | None, value("WORD", "Only passages that contain this word; repeatable.", heading=MEANING)
+    ] = None,
+    like: Annotated[
+        list[str] | None, value("ID|FILE", "Search for text like this passage, document or file.", heading=MEANING)
+    ] = None,
     batch: Annotated[str | None, value("FILE", "File of queries: one per line, id<TAB>text, or JSON lines.")] = None,
     again: RerankOptions,
-    hits: HitOptions,
 ) -> None:
     """Find the passages closest in meaning to TEXT."""
     plain = hits.query(
@@ -155,7 +170,6 @@ def query(
     hits.answer(ctx.obj, _queries(text, batch, plain), batch=batch is not None)
 
 
-@option_groups
 def similar(
     ctx: typer.Context,
     *,

@@ -54,7 +54,7 @@ def serve(
     ] = None,
     device: DeviceOption = None,
 ) -> None:
-    """Answer HTTP requests: search, write documents, encode and compare texts.
+    """Answer HTTP requests: search, write, encode, compare.
 
     Exposed are all indexes of the home of indexes, to read and to write, and the encoders of --model: /indexes and
     below, /embed, /sts, /rerank, and /v1 for clients of OpenAI, Cohere and Jina. GET /docs on the server describes each

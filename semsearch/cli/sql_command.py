@@ -44,7 +44,7 @@ def sql(
         bool, flag("--raw", "CSV for programs: without the ' before a text that could be a formula.")
     ] = False,
 ) -> None:
-    """Answer a SELECT over the documents, passages and metadata of an index.
+    """Answer a SELECT over documents, passages and metadata.
 
     The views documents_view and passages_view have a column for each key of the metadata; metadata_view has a row for
     each value. FROM semsearch_search('text', 10) is a table of hits, and cosine(a, b) compares texts or ids of

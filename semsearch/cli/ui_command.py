@@ -31,7 +31,7 @@ def ui(
     max_upload: Annotated[int, value("MB", "Largest file that the pages accept.", min=1, max=10_000)] = MAX_UPLOAD,
     device: DeviceOption = None,
 ) -> None:
-    """Open the browser pages: search, compare sentences, inspect indexes.
+    """Open the browser pages: search, compare, inspect indexes.
 
     The server accepts connections from this machine only, and only from a browser that has opened the printed address:
     the token in it is new with every start. Ctrl-C stops it.

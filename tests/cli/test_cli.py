@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 
@@ -15,30 +17,22 @@ from helpers.commandline import CommandLine
 import semsearch
 from semsearch import errors
 from semsearch.cli import main as program
+from semsearch.cli.commands import EVAL, MODELS, TEMPLATES
 from semsearch.models import local_models
 from semsearch.models.bundle import MANIFEST
 
-COMMANDS = [
-    *("index", "watch", "query", "similar", "cluster", "dedup", "label", "embed", "sts"),
-    *(
-        "sql",
-        "list",
-        "info",
-        "get",
-        "delete",
-        "rm",
-        "rename",
-        "compact",
-        "reembed",
-        "verify",
-        "salvage",
-        "dump",
-        "restore",
-        "trust",
-    ),
-    *("bench", "audit", "eval", "doctor", "config", "models", "ui", "serve", "mcp", "train", "export"),
-    "templates",
-]
+HEADINGS = {  # what a beginner needs first
+    "First steps": "index query ui similar list info",
+    "Work on an index": "watch get delete sql cluster dedup label reembed rename rm compact verify salvage "
+    "dump restore trust",
+    "Compare and measure": "sts embed eval audit bench",
+    "Train": "train export templates",
+    "Serve": "serve mcp",
+    "Look after": "models doctor config",
+}
+COMMANDS = [name for names in HEADINGS.values() for name in names.split()]
+PAGES = [*([name] for name in COMMANDS), *(["eval", name] for name in EVAL)]
+PAGES += [*(["models", name] for name in MODELS), *(["templates", name] for name in TEMPLATES)]
 CONTRACT = {
     "index": "-n -m --template --include --exclude --no-ignore --max-file-size --from --text-field --id-field "
     "--engine --ray-address --workers "
@@ -90,16 +84,39 @@ def test_every_command_explains_itself(cli: CommandLine, command: str) -> None:
         assert flag in words, f"{command} has no {flag}"
 
 
+def sections(cli: CommandLine, *command: str) -> dict[str, list[str]]:
+    """The lines of a help page under each of its headings."""
+    _, *parts = re.split(r"^(\w.*):\n", cli.ok(*command, "--help").out, flags=re.MULTILINE)
+    return {heading: text.rstrip().splitlines() for heading, text in batched(parts)}
+
+
+def batched(parts: list[str]) -> Iterator[tuple[str, str]]:
+    return zip(parts[::2], parts[1::2], strict=True)
+
+
 def test_help_lists_every_command_and_no_other(cli: CommandLine) -> None:
-    listed = cli.ok("--help").out.partition("Commands:\n")[2]
-    assert [line.split()[0] for line in listed.splitlines() if line.strip()] == COMMANDS
+    options, *listed = sections(cli).items()
+    assert options[0] == "Options"
+    assert {heading: " ".join(line.split()[0] for line in lines) for heading, lines in listed} == HEADINGS
 
 
 def test_the_list_of_commands_says_what_each_says_itself(cli: CommandLine) -> None:
-    listed = dict(line.split(maxsplit=1) for line in cli.ok("--help").out.partition("Commands:\n")[2].splitlines())
-    for command, summary in listed.items():
-        paragraph = cli.ok(command, "--help").out.split("\n\n")[1]
-        assert " ".join(paragraph.split()) == summary
+    groups = {"": HEADINGS, "models": ["Commands"], "templates": ["Commands"]}
+    for group, headings in groups.items():
+        words = [group] if group else []
+        with patch.dict(os.environ, COLUMNS="100"):
+            listed = sections(cli, *words)
+        for name, summary in (line.split(maxsplit=1) for heading in headings for line in listed[heading]):
+            paragraph = cli.ok(*words, name, "--help").out.split("\n\n")[1]
+            assert " ".join(paragraph.split()) == summary
+
+
+@pytest.mark.parametrize("page", [[], *PAGES], ids=" ".join)
+def test_help_is_no_longer_than_two_screens(cli: CommandLine, page: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    lines = cli.ok(*page, "--help").out.splitlines()
+    assert len(lines) <= 2 * 50
+    assert max(map(len, lines)) <= 100
 
 
 def test_version_and_module_entry_point(cli: CommandLine) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from semsearch_ui.shared import messages
-from semsearch_ui.shared.texts import highlight
+from semsearch_ui.shared import highlight, messages
 
 SPOOFED = "bill\u202efdp.exe\u2066 \x1b[1m\u061c"
 

@@ -10,7 +10,8 @@ import streamlit as st
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..shared import remembered, tables, widgets
+from .. import remembered
+from ..shared import tables, widgets
 
 MOST, LONGEST = 500, 1_000  # comparisons; letters of a sentence
 FIELDS = {"first": str, "second": str, "encoder": str, "fingerprint": str, "cosine": float, "day": str}

@@ -14,8 +14,9 @@ from semsearch.utils.quantities import rounded_down
 from semsearch.utils.strength import CHANCE
 from semsearch.utils.untrusted import visible
 
+from ..shared import highlight
 from ..shared.messages import one_line
-from ..shared.texts import highlight, markup
+from ..shared.texts import markup
 from .results import Found
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from semsearch import Query, SemsearchError
 from semsearch.evaluation import Judgements
 from semsearch.types import JsonObject
 
-from ..shared import messages, pool, remembered
+from .. import remembered
+from ..shared import messages, pool
 from . import card, export, history, hit_list, reader, refine, results, snippets, suggestions
 from .hit_list import text, texts
 from .results import Answer, Found

@@ -9,8 +9,7 @@ import streamlit as st
 
 from semsearch import Index, SemsearchError
 
-from . import index_picker, messages, navigation, pool, widgets
-from .work import background, jobs, progress
+from . import background, index_picker, jobs, messages, navigation, pool, progress, widgets
 
 SHOWN = 3
 TRIED = 12  # searches

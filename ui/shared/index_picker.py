@@ -13,8 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Index, SemsearchError
 
-from . import messages, pool
-from .work import jobs
+from . import jobs, messages, pool
 
 KEY, EARLIER = "n", "index"  # the parameter of the URL, also the key of the widget; its name in old links
 CURRENT, DEFAULT, SEEN, PAGE = "current indexes", "default index", "indexes of the URL", "page"

@@ -13,7 +13,7 @@ import typer
 import semsearch
 from semsearch.cli.input_files import read_texts
 from semsearch.cli.lookup import load_encoder
-from semsearch.cli.options import EncoderOptions, ModelOption, PrecisionOption, option_groups, value
+from semsearch.cli.options import EncoderOptions, ModelOption, PrecisionOption, value
 from semsearch.cli.output import console
 from semsearch.documents import vector_files
 from semsearch.errors import UsageError
@@ -27,7 +27,6 @@ _SHAPES: dict[str, Shape] = {".npy": "npy", ".parquet": "parquet"}
 BATCH_SIZE = 1024  # texts that are encoded before their vectors are written
 
 
-@option_groups
 def embed(
     ctx: typer.Context,
     *,

@@ -8,7 +8,6 @@ import typer
 
 from semsearch import export as exporting
 from semsearch import settings
-from semsearch.cli.commands import Command
 from semsearch.cli.lookup import load_encoder, load_reranker
 from semsearch.cli.options import (
     ENCODERS,
@@ -17,7 +16,6 @@ from semsearch.cli.options import (
     ModelOption,
     YesFlag,
     complete_model,
-    option_groups,
 )
 from semsearch.cli.output import console
 from semsearch.errors import NotFound
@@ -28,12 +26,8 @@ from semsearch.types import JsonObject
 
 HUB_NAMES = "A name from `models list`, or hf:owner/name[@revision]."
 SHOWN = ("size", "licence", "description")
-models = typer.Typer(
-    help="List, inspect, download and remove encoders and rerankers.", add_completion=False, rich_markup_mode=None
-)
 
 
-@models.command("list", cls=Command)
 def models_list(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     """List the encoders and rerankers of the catalogue, and which of them are on this machine."""
     kinds = {"encoder": local_models.catalogue(), "reranker": local_models.rerankers()}
@@ -43,8 +37,6 @@ def models_list(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     console.result({"models": found}, lambda: console.table(rows, columns), as_json=as_json)
 
 
-@models.command("info", cls=Command)
-@option_groups
 def models_info(
     ctx: typer.Context,
     *,
@@ -75,7 +67,6 @@ def models_info(
         console.note(f"not on this machine; download it: semsearch models pull {known['name']}")
 
 
-@models.command("pull", cls=Command)
 def models_pull(
     ctx: typer.Context,
     model: Annotated[str, typer.Argument(metavar="MODEL", help=HUB_NAMES, autocompletion=complete_model)],
@@ -94,7 +85,6 @@ def models_pull(
     console.result(found, f"{folder}  {console.size(size)}", as_json=as_json)
 
 
-@models.command("rm", cls=Command)
 def models_rm(
     ctx: typer.Context,
     model: Annotated[str, typer.Argument(metavar="MODEL", help=HUB_NAMES, autocompletion=complete_model)],

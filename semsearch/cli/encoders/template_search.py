@@ -67,10 +67,11 @@ def search(
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Find the template under which a model ranks sentence pairs best (PromptBERT, section 4.2).
+    """Find the template under which a model ranks sentence pairs best.
 
-    The search is greedy: first the relation, then the prefix, then the ending, each the best of its list. The default
-    lists are those of the paper. --template, or MODEL#TEMPLATE, sets method, options and rules. Use a validation set.
+    The search is greedy: first the relation, then the prefix, then the ending, each the best of its list. The
+    default lists are those of the paper (PromptBERT, section 4.2). --template, or MODEL#TEMPLATE, sets method,
+    options and rules. Use a validation set.
 
     With --texts no scores are needed: the sum of alignment and uniformity ranks, lowest first, where a text and the
     same text without one word count as similar.

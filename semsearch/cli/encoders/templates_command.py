@@ -8,9 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from semsearch.cli.commands import Command
-from semsearch.cli.encoders.template_search import search, shorten
-from semsearch.cli.options import JsonFlag, ModelOption, TrustFlag, complete_template
+from semsearch.cli.encoders.template_search import shorten
+from semsearch.cli.options import JsonFlag, ModelOption, TrustFlag, complete_template, value
 from semsearch.cli.output import console
 from semsearch.errors import GateFailed, UnknownName
 from semsearch.models import methods
@@ -22,18 +21,14 @@ from semsearch.utils.quantities import count
 
 SENTENCE = "A man is playing a guitar."
 WHICH = "A name from `templates list`, a TOML file (FILE:NAME for one of several), or a text that contains [X]."
-templates = typer.Typer(
-    help="List, inspect, check and search prompt templates.", add_completion=False, rich_markup_mode=None
-)
 
 
-@templates.command("list", cls=Command)
 def list_(
     ctx: typer.Context,
     kind: Annotated[
         Literal["bert", "roberta", "causal"] | None, typer.Option(help="Only templates for this kind of model.")
     ] = None,
-    method: Annotated[str | None, typer.Option(metavar="M", help="Only templates of this method.")] = None,
+    method: Annotated[str | None, value("M", "Only templates of this method.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """List the templates of the papers: name, method, kinds of model and text."""
@@ -48,16 +43,15 @@ def list_(
     console.result(shown, lambda: console.table(rows, heads), as_json=as_json)
 
 
-@templates.command("show", cls=Command)
 def show_(
     ctx: typer.Context,
     which: Annotated[str, typer.Argument(metavar="NAME|FILE|TEXT", help=WHICH, autocompletion=complete_template)],
     model: ModelOption = None,
-    sentence: Annotated[str, typer.Option(metavar="TEXT", help="Sentence to insert.")] = SENTENCE,
+    sentence: Annotated[str, value("TEXT", "Sentence to insert.")] = SENTENCE,
     trust: TrustFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show a template in full; with -m also the tokens of a sentence in it, and its cost in tokens."""
+    """Show a template in full; with -m also a sentence in it as tokens, and its cost."""
     from semsearch.evaluation.templates import check  # numpy, which `templates list` does without
 
     tokenizer, kind = check.tokenizer_of(model, trust) if model else (None, "")
@@ -73,12 +67,11 @@ def show_(
     console.result({"template": {**known, "sample": sample}}, shown, as_json=as_json)
 
 
-@templates.command("lint", cls=Command)
 def lint(
     ctx: typer.Context,
     which: Annotated[list[str], typer.Argument(metavar="TEXT|FILE|NAME…", help=WHICH)],
     model: ModelOption = None,
-    method: Annotated[str, typer.Option(metavar="M", help="Check it for this method.")] = "",
+    method: Annotated[str, value("M", "Check it for this method.")] = "",
     trust: TrustFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -100,9 +93,6 @@ def lint(
     failed = GateFailed(message) if faulty else None
     shown = {"templates": [_linted(one, findings) for one, findings in found], "faulty": faulty}
     console.result(shown, lambda: _print(found), as_json=as_json, failed=failed)
-
-
-templates.command("search", cls=Command)(search)
 
 
 def _linted(template: Template, findings: Sequence[Finding]) -> JsonObject:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from semsearch.cli.lookup import choose_index, open_index
-from semsearch.cli.options import JsonFlag, NameArgument, NameOption
+from semsearch.cli.options import JsonFlag, NameArgument, NameOption, value
 from semsearch.cli.output import console
 from semsearch.errors import GateFailed
 from semsearch.types import JsonObject
@@ -21,15 +21,14 @@ def audit(
     ctx: typer.Context,
     name: NameArgument = None,
     named: NameOption = None,
-    sample: Annotated[int, typer.Option(metavar="N", min=1, help="Number of stored vectors to search for.")] = 200,
-    k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Number of neighbours to compare.")] = 10,
+    sample: Annotated[int, value("N", "Number of stored vectors to search for.", min=1)] = 200,
+    k: Annotated[int, value("N", "Number of neighbours to compare.", "-k", min=1)] = 10,
     fail_under: Annotated[
-        float | None,
-        typer.Option(metavar="R", min=0.0, max=1.0, help="Exit 5 if recall, with a filter or without, is below R."),
+        float | None, value("R", "Exit 5 if recall, with a filter or without, is below R.", min=0.0, max=1.0)
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Measure recall and speed of the vector index against exact search.
+    """Compare the vector index with exact search: recall, speed.
 
     The queries are stored vectors of the index. Also counts orphans, duplicates, texts that are too long for the
     encoder, vectors that the encoder would not give any more, and files that have changed.

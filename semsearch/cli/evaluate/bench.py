@@ -10,9 +10,9 @@ import typer
 
 from semsearch import settings
 from semsearch.cli.lookup import choose_index, open_index, use_device
-from semsearch.cli.options import DeviceOption, JsonFlag, ModelOption, NameArgument, NameOption, Options
+from semsearch.cli.options import DeviceOption, JsonFlag, ModelOption, NameArgument, NameOption, Options, flag, value
 from semsearch.cli.output import console
-from semsearch.encoders import pair_similarity
+from semsearch.encoders import background
 from semsearch.errors import UsageError
 from semsearch.types import JsonObject
 
@@ -25,17 +25,15 @@ def bench(
     named: NameOption = None,
     model: ModelOption = None,
     sample: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Number of passages to encode, and of stored vectors to search for.")
+        int, value("N", "Number of passages to encode, and of stored vectors to search for.", min=1)
     ] = TEXTS,
-    k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Number of neighbours to compare.")] = 10,
-    recall: Annotated[
-        float, typer.Option(metavar="R", min=0.0, max=1.0, help="Least recall of a vector index that may win.")
-    ] = 0.95,
-    keep: Annotated[bool, typer.Option("--keep", help="Use the winners from now on.")] = False,
+    k: Annotated[int, value("N", "Number of neighbours to compare.", "-k", min=1)] = 10,
+    recall: Annotated[float, value("R", "Least recall of a vector index that may win.", min=0.0, max=1.0)] = 0.95,
+    keep: Annotated[bool, flag("--keep", "Use the winners from now on.")] = False,
     device: DeviceOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Race the engines of an encoder, and the vector indexes, on this machine.
+    """Race encoder engines and vector indexes on this machine.
 
     With an index: its encoder on its passages, and every vector index on its vectors. With -m: an encoder alone.
 
@@ -48,11 +46,7 @@ def bench(
         raise UsageError("an index is measured with its own encoder.", "Leave out -m, or the index.")
     options: Options = ctx.obj
     found = (
-        {
-            "index": None,
-            "encoder": _engines(model, pair_similarity.unrelated_texts()[:sample], keep, options),
-            "vectors": None,
-        }
+        {"index": None, "encoder": _engines(model, background.texts()[:sample], keep, options), "vectors": None}
         if model
         else _index(options, choose_index(options, name, named), sample, k, recall, keep)
     )

@@ -14,7 +14,7 @@ from semsearch import evaluation
 from semsearch.cli.evaluate.tasks import DataOption, ReportOptions, check_report, index_run, measure_each
 from semsearch.cli.input_files import read_texts
 from semsearch.cli.lookup import model_names, open_index
-from semsearch.cli.options import EncoderOptions, ModelsOption, NameOption, option_groups
+from semsearch.cli.options import EncoderOptions, ModelsOption, NameOption, value
 from semsearch.errors import UsageError
 from semsearch.evaluation.report import Measurement
 from semsearch.settings import data_folder
@@ -32,17 +32,14 @@ COLUMNS = {  # of the table, by the name of their measure
 }
 
 
-@option_groups
 def geometry(
     ctx: typer.Context,
     *,
     models: ModelsOption = None,
     data: DataOption = None,
-    texts: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Your own texts: one per line, or JSON lines.")
-    ] = None,
+    texts: Annotated[str | None, value("FILE", "Your own texts: one per line, or JSON lines.")] = None,
     index: NameOption = None,
-    sample: Annotated[int, typer.Option(metavar="N", min=3, help="Draw a sample of N texts or vectors.")] = SAMPLE,
+    sample: Annotated[int, value("N", "Draw a sample of N texts or vectors.", min=3)] = SAMPLE,
     options: EncoderOptions,
     output: ReportOptions,
 ) -> None:

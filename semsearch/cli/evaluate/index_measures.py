@@ -12,7 +12,7 @@ from semsearch.cli.commands import EVAL
 from semsearch.cli.evaluate.tasks import MODES, ModeOption, ReportOption, check_report, index_run, save
 from semsearch.cli.input_files import read_qrels, read_queries
 from semsearch.cli.lookup import choose_index, open_index, use_device
-from semsearch.cli.options import DeviceOption, JsonFlag, NameOption, complete_index, flag
+from semsearch.cli.options import DeviceOption, JsonFlag, NameOption, complete_index, flag, value
 from semsearch.cli.output import console
 from semsearch.errors import UsageError
 from semsearch.evaluation.report import Measurement
@@ -38,20 +38,19 @@ def eval_(
     ] = None,
     named: NameOption = None,
     queries: Annotated[
-        str | None, typer.Option(metavar="F", help="File of queries: one per line, id<TAB>text, or JSON lines (BEIR).")
+        str | None, value("F", "File of queries: one per line, id<TAB>text, or JSON lines (BEIR).")
     ] = None,
     qrels: Annotated[
-        str | None,
-        typer.Option(metavar="F", help="File of relevance judgements: `query 0 document grade` (TREC), or BEIR."),
+        str | None, value("F", "File of relevance judgements: `query 0 document grade` (TREC), or BEIR.")
     ] = None,
-    k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Number of hits per query.")] = 100,
+    k: Annotated[int, value("N", "Number of hits per query.", "-k", min=1)] = 100,
     mode: ModeOption = None,
     spaces: Annotated[bool, flag("--spaces", "Compare the encoders of an index, after `reembed --keep-old`.")] = False,
     device: DeviceOption = None,
     report: ReportOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Measure an index on your own queries and relevance judgements.
+    """Measure an index on your queries and relevance judgements.
 
     nDCG@10, recall, MRR@10 and MAP, for each search mode.
 

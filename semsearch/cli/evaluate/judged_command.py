@@ -15,7 +15,7 @@ from semsearch import evaluation
 from semsearch.cli.evaluate.tasks import MODES, ModeOption, ReportOption, check_report, index_run, save
 from semsearch.cli.input_files import read_lines
 from semsearch.cli.lookup import existing_index, open_index, use_device
-from semsearch.cli.options import DeviceOption, JsonFlag, NameArgument, NameOption, Options
+from semsearch.cli.options import DeviceOption, JsonFlag, NameArgument, NameOption, Options, value
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import counter
 from semsearch.errors import NotFound
@@ -35,14 +35,10 @@ def judged(
     named: NameOption = None,
     mode: ModeOption = None,
     imported: Annotated[
-        Path | None,
-        typer.Option(
-            "--import", metavar="DIR", help="Add the judgements of DIR/queries.jsonl and DIR/qrels.txt first."
-        ),
+        Path | None, value("DIR", "Add the judgements of DIR/queries.jsonl and DIR/qrels.txt first.", "--import")
     ] = None,
     exported: Annotated[
-        Path | None,
-        typer.Option("--export", metavar="DIR", help="Write these two files into DIR, and measure nothing."),
+        Path | None, value("DIR", "Write these two files into DIR, and measure nothing.", "--export")
     ] = None,
     device: DeviceOption = None,
     report: ReportOption = None,

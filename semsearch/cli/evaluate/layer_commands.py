@@ -21,7 +21,7 @@ from semsearch.cli.options import (
     ModelsOption,
     TemplateOption,
     TrustFlag,
-    option_groups,
+    value,
 )
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import counter
@@ -48,13 +48,12 @@ class NetworkOptions:
         return EncoderOptions(self.template or template, self.dtype, device=self.device, trust=self.trust)
 
 
-@option_groups
 def grid(
     ctx: typer.Context,
     *,
     model: ModelOption = None,
     task: Annotated[Task, typer.Option(help="Test set whose pairs are compared.")] = "stsb",
-    split: Annotated[str, typer.Option(metavar="S", help="train, dev or test; sts12 to sts16 have only test.")] = "dev",
+    split: Annotated[str, value("S", "train, dev or test; sts12 to sts16 have only test.")] = "dev",
     data: DataOption = None,
     network: NetworkOptions,
     output: FigureOptions,
@@ -102,7 +101,6 @@ def grid(
     console.out("best: none" if math.isnan(score) else f"best: layer {best}, {pooling}, {score:.2f}")
 
 
-@option_groups
 def tokens(
     ctx: typer.Context,
     *,
@@ -110,9 +108,8 @@ def tokens(
     models: ModelsOption = None,
     core: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="WORD",
-            help="Words that carry the sentence's meaning; repeatable.  [default: all but English function words]",
+        value(
+            "WORD", "Words that carry the sentence's meaning; repeatable.  [default: all but English function words]"
         ),
     ] = None,
     network: NetworkOptions,

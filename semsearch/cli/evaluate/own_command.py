@@ -13,7 +13,7 @@ import semsearch
 from semsearch import evaluation
 from semsearch.cli.evaluate.tasks import MODES, ModeOption, ReportOption, check_report, index_run, save
 from semsearch.cli.lookup import open_index, use_device
-from semsearch.cli.options import DeviceOption, JsonFlag, NameArgument, NameOption, Options
+from semsearch.cli.options import DeviceOption, JsonFlag, NameArgument, NameOption, Options, value
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import counter
 from semsearch.errors import GateFailed
@@ -25,13 +25,12 @@ def own(
     ctx: typer.Context,
     name: NameArgument = None,
     named: NameOption = None,
-    sample: Annotated[int, typer.Option(metavar="N", min=1, help="Number of sentences to draw.")] = 200,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Another seed draws other sentences.")] = 0,
-    k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Number of hits per sentence.")] = 10,
+    sample: Annotated[int, value("N", "Number of sentences to draw.", min=1)] = 200,
+    seed: Annotated[int, value("N", "Another seed draws other sentences.", min=0)] = 0,
+    k: Annotated[int, value("N", "Number of hits per sentence.", "-k", min=1)] = 10,
     mode: ModeOption = None,
     fail_under: Annotated[
-        float | None,
-        typer.Option(metavar="R", min=0.0, max=1.0, help="Exit 5 if recall among the first k is below R in any mode."),
+        float | None, value("R", "Exit 5 if recall among the first k is below R in any mode.", min=0.0, max=1.0)
     ] = None,
     device: DeviceOption = None,
     report: ReportOption = None,

@@ -14,7 +14,7 @@ import semsearch
 from semsearch.chunking.splitter import Splitter
 from semsearch.cli.evaluate.tasks import MODES, ModeOption, ReportOptions, check_report, measure_each
 from semsearch.cli.lookup import model_names
-from semsearch.cli.options import EncoderOptions, ModelsOption, option_groups
+from semsearch.cli.options import EncoderOptions, ModelsOption, flag, value
 from semsearch.cli.output.progress import Count, counter
 from semsearch.errors import NotFound, UsageError
 from semsearch.evaluation.report import Measurement
@@ -29,23 +29,22 @@ HEADLINES = MEASURES[:2]  # the columns of each collection if there are several
 Scores = dict[str, JsonObject]  # by the name of the collection
 
 
-@option_groups
 def retrieval(
     ctx: typer.Context,
     *,
     collections: Annotated[
         list[str] | None,
-        typer.Option(
+        value(
+            "DIR|NAME",
+            "Folder with corpus.jsonl, queries.jsonl and qrels/, or its name in SEMSEARCH_DATA; repeatable.",
             "--data",
-            metavar="DIR|NAME",
-            help="Folder with corpus.jsonl, queries.jsonl and qrels/, or its name in SEMSEARCH_DATA; repeatable.",
         ),
     ] = None,
-    split: Annotated[str, typer.Option(metavar="NAME", help="Judgements to use: qrels/NAME.tsv.")] = "test",
+    split: Annotated[str, value("NAME", "Judgements to use: qrels/NAME.tsv.")] = "test",
     models: ModelsOption = None,
     mode: ModeOption = None,
     whole: Annotated[
-        bool, typer.Option("--whole", help="One vector per document, truncated at the encoder's limit, as in BEIR.")
+        bool, flag("--whole", "One vector per document, truncated at the encoder's limit, as in BEIR.")
     ] = False,
     options: EncoderOptions,
     output: ReportOptions,

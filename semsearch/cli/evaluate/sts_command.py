@@ -16,33 +16,29 @@ from semsearch.cli.evaluate.sts_benchmark import Benchmark
 from semsearch.cli.evaluate.tasks import Aggregation, DataOption, FigureOptions, Task
 from semsearch.cli.input_files import read_pairs, read_texts
 from semsearch.cli.lookup import load_encoder, model_names
-from semsearch.cli.options import EncoderOptions, ModelsOption, flag, option_groups
+from semsearch.cli.options import EncoderOptions, ModelsOption, flag, value
 from semsearch.cli.output import console
-from semsearch.encoders import pair_similarity
 from semsearch.errors import UnknownName, UsageError
 from semsearch.evaluation.papers import figures
 from semsearch.evaluation.sts import StsResult
 from semsearch.settings import data_folder
+from semsearch.utils import calibration
 
 Encoders = Mapping[str, semsearch.Encoder]  # by the name on the command line
 Comparison = dict[str, float | None]  # cosine and strength
 
 
-@option_groups
 def sts(
     ctx: typer.Context,
     *,
     a: Annotated[str | None, typer.Argument(metavar="A", help="A text, …")] = None,
     b: Annotated[str | None, typer.Argument(metavar="B", help="… and another to compare it with.")] = None,
     pairs: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Pairs: a<TAB>b[<TAB>score], CSV, or JSON lines; - reads stdin.")
+        str | None, value("FILE", "Pairs: a<TAB>b[<TAB>score], CSV, or JSON lines; - reads stdin.")
     ] = None,
-    matrix: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Compare every line of this file with every other.")
-    ] = None,
+    matrix: Annotated[str | None, value("FILE", "Compare every line of this file with every other.")] = None,
     tasks: Annotated[
-        list[str] | None,
-        typer.Option("--task", metavar="T", help=f"Public test sets: {', '.join(get_args(Task))}, or all; repeatable."),
+        list[str] | None, value("T", f"Public test sets: {', '.join(get_args(Task))}, or all; repeatable.", "--task")
     ] = None,
     data: DataOption = None,
     split: Annotated[
@@ -166,7 +162,7 @@ def _print_matrix(texts: Sequence[str], encoders: Encoders, as_json: bool) -> No
     for name, encoder in encoders.items():
         vectors = encoder.encode(texts)
         cosines[name] = one = (vectors @ vectors.T).clip(-1, 1)
-        strengths = pair_similarity.calibrate(one, encoder.background) if encoder.background else None
+        strengths = calibration.calibrate(one, encoder.background) if encoder.background else None
         found[name] = {"cosine": one, "strength": strengths}
     if as_json:
         console.emit({"schema": 1, "texts": list(texts), "models": found})

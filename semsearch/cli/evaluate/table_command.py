@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from semsearch.cli.options import JsonFlag
+from semsearch.cli.options import JsonFlag, value
 from semsearch.cli.output import console
 from semsearch.evaluation import report as reports
 
@@ -16,8 +16,7 @@ def table(
     ctx: typer.Context,
     paths: Annotated[list[Path], typer.Argument(metavar="RUN.json|DIR…", help="Files or folders that --report wrote.")],
     output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE.md", help="Write the tables to this file instead of stdout."),
+        Path | None, value("FILE.md", "Write the tables to this file instead of stdout.", "-o", "--output")
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:

@@ -13,7 +13,7 @@ import typer
 
 import semsearch
 from semsearch.cli.lookup import load_encoders
-from semsearch.cli.options import EncoderOptions, JsonFlag, Options
+from semsearch.cli.options import EncoderOptions, JsonFlag, Options, value
 from semsearch.cli.output import console
 from semsearch.errors import MissingExtra
 from semsearch.evaluation import report as reports
@@ -24,12 +24,10 @@ from semsearch.types import Mode
 Task: TypeAlias = Literal["sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr"]
 Aggregation: TypeAlias = Literal["all", "mean", "wmean"]
 DataOption = Annotated[
-    Path | None,
-    typer.Option("--data", metavar="DIR", help=f"Folder of test sets, laid out as in SentEval.  [default: {DATA}]"),
+    Path | None, value("DIR", f"Folder of test sets, laid out as in SentEval.  [default: {DATA}]", "--data")
 ]
 ReportOption = Annotated[
-    Path | None,
-    typer.Option("--report", metavar="FILE.json|DIR", help="Write each run as JSON, with everything to repeat it."),
+    Path | None, value("FILE.json|DIR", "Write each run as JSON, with everything to repeat it.", "--report")
 ]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 ModeOption = Annotated[Mode | None, typer.Option("--mode", help="Search mode.  [default: all three, side by side]")]
@@ -63,9 +61,7 @@ class FigureOptions:
     """The options of a command whose result may be drawn as a figure, and written as a report."""
 
     report: ReportOption = None
-    figure: Annotated[
-        Path | None, typer.Option("--figure", metavar="FILE.png", help="Draw the result as a figure.")
-    ] = None
+    figure: Annotated[Path | None, value("FILE.png", "Draw the result as a figure.", "--figure")] = None
     as_json: JsonFlag = False
 
     def check(self, count: int) -> None:

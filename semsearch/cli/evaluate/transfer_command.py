@@ -13,7 +13,7 @@ import semsearch
 from semsearch import settings
 from semsearch.cli.evaluate.tasks import DataOption, ReportOptions, check_report, measure_each, torch_required
 from semsearch.cli.lookup import model_names
-from semsearch.cli.options import EncoderOptions, ModelsOption, option_groups
+from semsearch.cli.options import EncoderOptions, ModelsOption, flag, value
 from semsearch.cli.output.progress import Count, counter
 from semsearch.encoders.device import torch_device
 from semsearch.evaluation.papers import transfer_tasks
@@ -28,24 +28,21 @@ if TYPE_CHECKING:
 WINDOW = 1024  # texts between two steps of the progress bar
 
 
-@option_groups
 def transfer(
     ctx: typer.Context,
     *,
     tasks: Annotated[
         list[str] | None,
-        typer.Option(
+        value(
+            "T",
+            "MR, CR, SUBJ, MPQA, SST2, TREC, MRPC or SST5; repeatable.  [default: all but SST5, as in papers]",
             "--task",
-            metavar="T",
-            help="MR, CR, SUBJ, MPQA, SST2, TREC, MRPC or SST5; repeatable.  [default: all but SST5, as in papers]",
         ),
     ] = None,
     models: ModelsOption = None,
     data: DataOption = None,
-    fast: Annotated[
-        bool, typer.Option("--fast", help="SentEval's fast settings: 5 folds, RMSprop, batches of 128.")
-    ] = False,
-    hidden: Annotated[int, typer.Option(metavar="N", min=0, help="Size of a hidden layer; 0 for none.")] = 0,
+    fast: Annotated[bool, flag("--fast", "SentEval's fast settings: 5 folds, RMSprop, batches of 128.")] = False,
+    hidden: Annotated[int, value("N", "Size of a hidden layer; 0 for none.", min=0)] = 0,
     options: EncoderOptions,
     output: ReportOptions,
 ) -> None:

@@ -12,7 +12,7 @@ import typer
 import semsearch
 from semsearch.cli.input_files import read_examples, read_texts
 from semsearch.cli.lookup import load_encoder, open_index, use_device
-from semsearch.cli.options import EncoderOptions, JsonFlag, ModelOption, NameOption, Options, option_groups, value
+from semsearch.cli.options import EncoderOptions, JsonFlag, ModelOption, NameOption, Options, value
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import counted_progress, counter
 from semsearch.errors import UsageError
@@ -22,7 +22,6 @@ SHOWN = 60  # characters of a text in the table
 WORST = 3  # labels that are named because they are often confused
 
 
-@option_groups
 def label(
     ctx: typer.Context,
     *,

@@ -33,13 +33,12 @@ from semsearch.cli.options import (
     YesFlag,
     complete_index,
     flag,
-    option_groups,
     value,
 )
 from semsearch.cli.output import console, index_report
 from semsearch.cli.output.progress import sync_progress
 from semsearch.cli.ray_options import RayOptions
-from semsearch.documents import vector_database_files
+from semsearch.documents import store_places
 from semsearch.documents.parsing.ocr import check as check_recognition
 from semsearch.errors import Locked, NotFound, UsageError
 from semsearch.types import SyncReport
@@ -50,13 +49,13 @@ from semsearch.utils.quantities import count
 if TYPE_CHECKING:
     from semsearch import SyncOptions
 
-KINDS = Choice(["auto", "files", *plugins.own_names("semsearch.documents.loaders"), *vector_database_files.KINDS])
+LOADERS = ", ".join(plugins.own_names("semsearch.documents.loaders"))
+KINDS = Choice(["auto", "files", *LOADERS.split(", "), *store_places.KINDS])
 BACKENDS = Choice(["auto", *plugins.own_names("semsearch.vector_index.backends")])
 RETRY_SECONDS = 5  # after which a watcher tries again to write to an index that another process writes to
 Chunk = Literal["sentences", "tokens", "markdown", "none"]
 
 
-@option_groups
 def index(
     ctx: typer.Context,
     paths: Annotated[
@@ -87,8 +86,9 @@ def index(
         typer.Option(
             "--from",
             click_type=KINDS,
-            help="How to read files: by suffix (auto), each as one text (files), or all by one loader; or what PATH "
-            "is: a folder of Chroma, an index of txtai, a table of LanceDB.  [default: auto]",
+            metavar="KIND",
+            help=f"How to read files: by suffix (auto), each as one text (files), all by one loader ({LOADERS}); or "
+            f"another store ({', '.join(store_places.KINDS)}).  [default: auto]",
         ),
     ] = None,
     text_field: Annotated[list[str] | None, value("F", "Records: field of the text; repeatable: joined.")] = None,
@@ -221,10 +221,10 @@ def watch(
         bool, flag("--poll", "Look at the files every second, as network drives need, which have no events.")
     ] = False,
 ) -> None:
-    """Update an index whenever its files change, until Ctrl-C or SIGTERM.
+    """Update an index whenever its files change.
 
-    Changes are searchable about a second after they are written. Results go to stdout, what went wrong to stderr.
-    docs/watching.md has a unit for systemd.
+    It runs until Ctrl-C or SIGTERM. Changes are searchable about a second after they are written. Results go to
+    stdout, what went wrong to stderr. docs/watching.md has a unit for systemd.
     """
     job = IndexJob(ctx.obj, existing_index(ctx.obj, name, named), trust=trust, as_json=as_json)
     job.run(semsearch.SyncOptions(), watching=True)

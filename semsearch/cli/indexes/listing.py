@@ -38,9 +38,9 @@ def info(
     documents: Annotated[bool, flag("--documents", "List every document.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show what an index contains, how it was built and what was skipped.
+    """Show what an index contains and how it was built.
 
-    Also its vector index backend, and why that one was chosen.
+    Also what was skipped, the type of its vector index, and why that one was chosen.
     """
     with open_index(ctx.obj, name, named) as index:
         known = index.info()

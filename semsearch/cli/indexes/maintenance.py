@@ -79,7 +79,10 @@ def rm(
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Remove a whole index, on its server too; the indexed files remain."""
+    """Remove a whole index; the indexed files remain.
+
+    An index on a server is removed there too, unless --unlink is passed.
+    """
     folder = existing_index(ctx.obj, name, named)
     if unlink:
         left = semsearch.Index.unlink(folder)
@@ -145,10 +148,10 @@ def verify(
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Check an index against its checksums. Exit 5 if it has a problem.
+    """Check an index against its checksums.
 
-    Reads everything: counts, checksums, orphaned rows, every word of the full-text indexes, and each vector index
-    against the store. Nothing is changed, and a writer can go on meanwhile.
+    Exit 5 if it has a problem. Reads everything: counts, checksums, orphaned rows, every word of the full-text
+    indexes, and each vector index against the store. Nothing is changed, and a writer can go on meanwhile.
     """
     folder = existing_index(ctx.obj, name, named)
     label, failed = folder.name, None
@@ -178,9 +181,10 @@ def salvage(
     encoder: ModelOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Copy what is sound of a damaged index into a new one. Exit 5 if anything is lost.
+    """Copy what is sound of a damaged index into a new one.
 
-    The damaged index is not changed. What is lost is printed, a line each; a vector that is lost is made again.
+    Exit 5 if anything is lost. The damaged index is not changed. What is lost is printed, a line each; a vector
+    that is lost is made again.
     """
     folder = existing_index(ctx.obj, name, named)
     if output is None:
@@ -285,7 +289,7 @@ def restore(
 
 
 def trust(ctx: typer.Context, name: NameArgument = None, named: NameOption = None, as_json: JsonFlag = False) -> None:
-    """Follow the folders of a restored index, and allow its encoder's download.
+    """Trust a restored index: follow its folders, load its encoder.
 
     For an index restored from a dump of your own, or of somebody you trust. Nothing is read yet: `semsearch index -n
     NAME` updates the index from its folders.

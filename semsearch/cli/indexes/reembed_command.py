@@ -9,7 +9,7 @@ import typer
 
 import semsearch
 from semsearch.cli.lookup import existing_index, trusted_encoder, use_device
-from semsearch.cli.options import EncoderOptions, JsonFlag, ModelOption, NameArgument, NameOption, flag, option_groups
+from semsearch.cli.options import EncoderOptions, JsonFlag, ModelOption, NameArgument, NameOption, flag
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import sync_progress
 from semsearch.settings import load
@@ -17,7 +17,6 @@ from semsearch.types import JsonObject, ReembedReport
 from semsearch.utils.quantities import count
 
 
-@option_groups
 def reembed(
     ctx: typer.Context,
     *,

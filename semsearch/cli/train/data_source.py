@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
 from semsearch.cli.lookup import check_split, open_index
-from semsearch.cli.options import Options
+from semsearch.cli.options import Options, value
 from semsearch.cli.output import console
 from semsearch.errors import UsageError
 from semsearch.utils.quantities import count
@@ -27,29 +27,20 @@ TOKENS_PER_WORD = 1.4  # of English under WordPiece, roughly
 class DataSource:
     """The options that choose the training data: a file, a folder or an index, and how it is read."""
 
+    HEADING: ClassVar[str] = "Training data"
     data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Training data: a folder, a text file, JSON lines, CSV or TSV; also .gz and .xz."
-        ),
+        Path | None, value("FILE", "Training data: a folder, a text file, JSON lines, CSV or TSV; also .gz and .xz.")
     ] = None
-    from_index: Annotated[str | None, typer.Option(metavar="NAME", help="Train on the passages of an index.")] = None
+    from_index: Annotated[str | None, value("NAME", "Train on the passages of an index.")] = None
     columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ROLE=NAME,…", help="Columns of the data by role: anchor, positive, negative, score, label."
-        ),
+        list[str] | None, value("ROLE=NAME,…", "Columns of the data by role: anchor, positive, negative, score, label.")
     ] = None
-    labels: Annotated[
-        str | None, typer.Option(metavar="L,L,…", help="Labels of the data, from least to most similar.")
-    ] = None
+    labels: Annotated[str | None, value("L,L,…", "Labels of the data, from least to most similar.")] = None
     granularity: Annotated[
         Literal["sentences", "passages"] | None,
         typer.Option(help="How to split documents.  [default: sentences; passages of an index]"),
     ] = None
-    max_samples: Annotated[
-        int | None, typer.Option(metavar="N", min=2, help="Train on a random sample of N examples.")
-    ] = None
+    max_samples: Annotated[int | None, value("N", "Train on a random sample of N examples.", min=2)] = None
 
     def read(self, options: Options, prefer: Literal["score", "label"] = "score", *, yes: bool) -> Dataset:
         """The whole data set. Raises NotFound, UsageError; GuardRail for a test set, unless `yes`."""
@@ -84,9 +75,9 @@ class DataSource:
         return found
 
     def _passages(self, options: Options, name: str) -> Dataset:
-        for flag, value in (("--columns", self.columns), ("--labels", self.labels)):
-            if value:
-                raise UsageError(f"the passages of an index have no {flag[2:]}.", f"Omit {flag}.")
+        for option, chosen in (("--columns", self.columns), ("--labels", self.labels)):
+            if chosen:
+                raise UsageError(f"the passages of an index have no {option[2:]}.", f"Omit {option}.")
         from semsearch.training import dataset_of_texts
 
         granularity = self.granularity or "passages"

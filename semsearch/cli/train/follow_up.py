@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
@@ -13,7 +13,7 @@ from semsearch import export as exporting
 from semsearch import settings
 from semsearch.cli.encoders.export_command import sts_folder
 from semsearch.cli.lookup import encoder_of, existing_paths, index_of_files
-from semsearch.cli.options import Options
+from semsearch.cli.options import Options, value
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import sync_progress
 from semsearch.errors import UsageError
@@ -33,16 +33,13 @@ DTYPES = {"onnx": "fp32", "onnx-int8": "int8"}
 class FollowUp:
     """The options that export the trained encoder, and index files with it."""
 
+    HEADING: ClassVar[str] = "Use of the trained encoder"
     export: Annotated[
         Literal["onnx", "onnx-int8"] | None,
         typer.Option(help="Also export the encoder to DIR/onnx, which needs no PyTorch."),
     ] = None
-    index: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Also index these files with the trained encoder.")
-    ] = None
-    name: Annotated[
-        str | None, typer.Option("-n", "--name", metavar="NAME", help="Name of that index.  [default: that of PATH]")
-    ] = None
+    index: Annotated[Path | None, value("PATH", "Also index these files with the trained encoder.")] = None
+    name: Annotated[str | None, value("NAME", "Name of that index.  [default: that of PATH]", "-n", "--name")] = None
 
     def check(self, options: Options, out: Path, *, force: bool) -> None:
         """Raises before training for errors that would occur after it. `out` is the folder of the run."""

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import semsearch
-from semsearch.cli.options import Options
+from semsearch.cli.options import Options, value
 from semsearch.cli.output import console
 from semsearch.errors import UnknownName, UsageError
 from semsearch.models import bundle as bundles
@@ -35,26 +33,18 @@ BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 class HyperparameterOptions:
     """The options for hyperparameters; each defaults to the method's own value."""
 
-    epochs: Annotated[float | None, typer.Option(metavar="E", help="Passes over the data.")] = None
-    steps: Annotated[int | None, typer.Option(metavar="N", min=1, help="Training steps, instead of epochs.")] = None
-    batch_size: Annotated[int | None, typer.Option(metavar="N", min=1, help="Examples per step.")] = None
-    learning_rate: Annotated[float | None, typer.Option(metavar="R", help="Peak learning rate.")] = None
-    warmup: Annotated[
-        float | None, typer.Option(metavar="W", help="Warm-up: a share of the steps below 1, else a number of steps.")
-    ] = None
-    max_length: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Truncate texts to N tokens in training.")
-    ] = None
-    eval_every: Annotated[int | None, typer.Option(metavar="N", min=1, help="Validate every N steps.")] = None
+    HEADING: ClassVar[str] = "Hyperparameters  [default: the method's own]"
+    epochs: Annotated[float | None, value("E", "Passes over the data.")] = None
+    steps: Annotated[int | None, value("N", "Training steps, instead of epochs.", min=1)] = None
+    batch_size: Annotated[int | None, value("N", "Examples per step.", min=1)] = None
+    learning_rate: Annotated[float | None, value("R", "Peak learning rate.")] = None
+    warmup: Annotated[float | None, value("W", "Warm-up: a share of the steps below 1, else a number of steps.")] = None
+    max_length: Annotated[int | None, value("N", "Truncate texts to N tokens in training.", min=1)] = None
+    eval_every: Annotated[int | None, value("N", "Validate every N steps.", min=1)] = None
     grad_cache_size: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="Encode N texts at a time to save memory; the loss still sees the whole batch."
-        ),
+        int | None, value("N", "Encode N texts at a time to save memory; the loss still sees the whole batch.", min=1)
     ] = None
-    ema_decay: Annotated[
-        float | None, typer.Option(metavar="D", help="Average the weights with this decay, for example 0.999.")
-    ] = None
+    ema_decay: Annotated[float | None, value("D", "Average the weights with this decay, for example 0.999.")] = None
 
 
 @dataclass(frozen=True, slots=True)

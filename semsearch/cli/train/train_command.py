@@ -16,7 +16,8 @@ from semsearch.cli.options import (
     TemplateOption,
     TrustFlag,
     complete_encoder,
-    option_groups,
+    flag,
+    value,
 )
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import training_progress
@@ -35,51 +36,41 @@ if TYPE_CHECKING:
 METHODS = ", ".join(objectives.names(foreign=False))  # once: typer evaluates the annotations below several times
 
 
-@option_groups
 def train(
     ctx: typer.Context,
     *,
-    method: Annotated[str, typer.Option("--method", metavar="METHOD", help=f"Training objective: {METHODS}.")],
+    method: Annotated[str, value("METHOD", f"Training objective: {METHODS}.", "--method")],
     base: Annotated[
         str,
-        typer.Option(
+        value(
+            "MODEL",
+            "Model to train: a folder or hf:owner/name, also with #TEMPLATE.",
             "--base",
-            metavar="MODEL",
-            help="Model to train: a folder or hf:owner/name, also with #TEMPLATE.",
             autocompletion=complete_encoder,
         ),
     ],
-    out: Annotated[
-        Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the run and of the trained encoder.")
-    ],
+    out: Annotated[Path, value("DIR", "Folder of the run and of the trained encoder.", "-o", "--output")],
     source: DataSource,
     template: TemplateOption = None,
     teacher: Annotated[
-        str | None,
-        typer.Option(metavar="MODEL", help="Teacher model of distil.  [default: the base with mean pooling]"),
+        str | None, value("MODEL", "Teacher model of distil.  [default: the base with mean pooling]")
     ] = None,
     hyperparameters: HyperparameterOptions,
-    matryoshka_dims: Annotated[
-        str | None, typer.Option(metavar="D,D,…", help="Also train vectors truncated to these dimensions.")
-    ] = None,
+    matryoshka_dims: Annotated[str | None, value("D,D,…", "Also train vectors truncated to these dimensions.")] = None,
     precision: Annotated[
         Literal["fp32", "bf16"], typer.Option(help="Precision of the computation; bf16 saves memory.")
     ] = "fp32",
     device: DeviceOption = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="Random seed.  [default: 0]")] = None,
-    seeds: Annotated[
-        str | None, typer.Option(metavar="N,N,…", help="One run per seed; the best by validation score is used.")
-    ] = None,
+    seed: Annotated[int | None, value("N", "Random seed.  [default: 0]", min=0)] = None,
+    seeds: Annotated[str | None, value("N,N,…", "One run per seed; the best by validation score is used.")] = None,
     assignments: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the method; repeatable.")
+        list[str] | None, value("KEY=VALUE", "Set an option of the method; repeatable.", "--set")
     ] = None,
     validation: ValidationSource,
     follow_up: FollowUp,
-    force: Annotated[bool, typer.Option("--force", help="Start over if DIR contains another run.")] = False,
+    force: Annotated[bool, flag("--force", "Start over if DIR contains another run.")] = False,
     trust: TrustFlag = False,
-    yes: Annotated[
-        bool, typer.Option("-y", "--yes", help="Allow validation on a test set, and data from a whole disk.")
-    ] = False,
+    yes: Annotated[bool, flag("--yes", "Allow validation on a test set, and data from a whole disk.", "-y")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Train an encoder on your own text.

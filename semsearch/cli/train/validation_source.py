@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from semsearch.cli.lookup import check_split
+from semsearch.cli.options import value
 from semsearch.errors import NotFound, UsageError
 from semsearch.settings import DATA
 
@@ -23,16 +22,14 @@ STSB, HELD_OUT, NONE = "stsb", "held-out", "none"
 class ValidationSource:
     """The options that choose the validation set. By default STS-B dev if available, else held-out examples."""
 
+    HEADING: ClassVar[str] = "Validation"
     validation: Annotated[
         str | None,
-        typer.Option(
-            metavar="SET",
-            help="Validation set: stsb, a file, held-out[:N] or none.  [default: stsb where available, else held-out]",
+        value(
+            "SET", "Validation set: stsb, a file, held-out[:N] or none.  [default: stsb where available, else held-out]"
         ),
     ] = None
-    data_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help=f"Folder of STS test sets.  [default: {DATA}]")
-    ] = None
+    data_dir: Annotated[Path | None, value("DIR", f"Folder of STS test sets.  [default: {DATA}]")] = None
 
     def check(self, *, yes: bool) -> None:
         """Raises NotFound, UsageError, GuardRail for errors that do not depend on the training data."""

@@ -1,0 +1,1 @@
+"""What one page hands to others: the last search, and tags in the metadata."""
