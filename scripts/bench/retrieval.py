@@ -1,7 +1,7 @@
 """Retrieval quality of semsearch on SciFact, Cranfield and CACM, for keyword, semantic and hybrid search.
 
     python -m scripts.bench.retrieval                 the table of the README
-    python -m scripts.bench.retrieval --windows       the table of docs/window.md, which compares window sizes
+    python -m scripts.bench.retrieval --windows       the table of docs/choices.md, which compares window sizes
     python -m scripts.bench.retrieval --questions     the table of docs/ranking.md: our own questions
 
 Each collection goes into a temporary index, one document per record, and is searched with
@@ -100,7 +100,7 @@ def quality(encoder: Encoder, collections: Sequence[str]) -> tuple[list[Run], st
 
 
 def windows(encoder: Encoder, collections: Sequence[str]) -> tuple[list[Run], str]:
-    """The table of docs/window.md: a row a window, nDCG@10 in percent."""
+    """The table of docs/choices.md: a row a window, nDCG@10 in percent."""
     chosen = [name for name in collections if name in CHOICE]
     head = ["window", *(f"{name} {mode}" for name in chosen for mode in MODES), "mean semantic", "mean hybrid"]
     runs, rows = [], []

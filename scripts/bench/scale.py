@@ -2,7 +2,7 @@
 
     python -m scripts.bench.wiki_vectors                         # once: the vectors of a million Wikipedia sentences
     python -m scripts.bench.scale [--count N …] [--systems NAME …]      needs: pip install '.[cpu,bench,train]'
-    python -m scripts.bench.scale --report                 # the table and docs/scale-of-one-machine.svg again
+    python -m scripts.bench.scale --report                 # the table and docs/speed.svg again
 
 Systems: semsearch by backend (auto, flat, ivf, compressed), and faiss HNSW32, faiss IVF, hnswlib, usearch, sqlite-vec
 where they are installed. Each is a process of its own, on one thread while it searches; queries are sentences that are
@@ -29,7 +29,7 @@ from scripts.bench.wiki_vectors import CACHE
 from scripts.shared import machine, programs
 from scripts.shared.places import CHECKOUT
 
-PLOT = CHECKOUT / "docs" / "scale-of-one-machine.svg"
+PLOT = CHECKOUT / "docs" / "speed.svg"
 COUNTS = (1_000, 10_000, 100_000, 1_000_000)
 OWN = ("auto", "flat", "ivf", "compressed")
 PEERS = {

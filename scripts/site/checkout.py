@@ -13,6 +13,8 @@ TOP = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "NOTICE")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
+    if index := files.get_file_from_path("README.md"):  # of docs/: the menu of the site says the same
+        files.remove(index)
     for path in (*(CHECKOUT / name for name in TOP), *sorted((CHECKOUT / "deploy").iterdir())):
         name = path.relative_to(CHECKOUT).as_posix()
         files.append(File.generated(config, name, content=path.read_text(encoding="utf-8")))

@@ -24,7 +24,7 @@ from semsearch.utils.languages.writing_systems import EAST_ASIAN, EAST_ASIAN_SYM
 Kind: TypeAlias = Literal["sentences", "tokens", "markdown", "none"]
 CountTokens: TypeAlias = Callable[[Sequence[str]], Sequence[int]]
 
-SIZE = 192  # tokens; best nDCG@10 on SciFact train and Cranfield among 64 to 256 (docs/window.md)
+SIZE = 192  # tokens; best nDCG@10 on SciFact train and Cranfield among 64 to 256 (docs/choices.md)
 OVERLAP = 0  # tokens
 WIDEST_TOKEN = 16  # characters: a tokenizer may call 10,000 of them one unknown word; English has 4.5 a token
 WIDEST_ATOM = 24  # characters, and at most as many tokens: where longer words are cut

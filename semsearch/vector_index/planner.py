@@ -1,6 +1,6 @@
 """Choice of a backend by number and width of the vectors, memory and wanted recall.
 
-The limits follow docs/scale-of-one-machine.md, which scripts/bench/scale.py measures.
+The limits follow docs/choices.md, which scripts/bench/scale.py measures.
 """
 
 from __future__ import annotations

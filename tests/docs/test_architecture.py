@@ -11,6 +11,7 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parents[2]
 PAGE = (CHECKOUT / "docs" / "architecture.md").read_text(encoding="utf-8")
 PAGES = ["docs/architecture.md", "docs/trust.md", "CONTRIBUTING.md", "README.md"]
+EVERY = [*(f"docs/{path.name}" for path in (CHECKOUT / "docs").glob("*.md")), "CONTRIBUTING.md", "README.md"]
 PATH = re.compile(r"`((?:semsearch|ui|tests|scripts|docs|indexes)/[\w./]+)`")
 
 
@@ -21,9 +22,20 @@ def test_every_path_it_names_exists(name: str) -> None:
     assert sorted(path for path in named if not (CHECKOUT / path).exists()) == []
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_every_page_it_links_to_exists(name: str) -> None:
+def test_the_index_of_the_documentation_has_a_line_for_every_page() -> None:
+    lines = (CHECKOUT / "docs" / "README.md").read_text(encoding="utf-8").splitlines()
+    linked = [re.match(r"\| \[[\w.-]+\]\(([\w-]+\.md)\) \| [^|]{8,} \|$", line) for line in lines]
+    pages = sorted(path.name for path in (CHECKOUT / "docs").glob("*.md") if path.name != "README.md")
+    assert sorted(match[1] for match in linked if match) == pages
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_script_and_every_page_it_names_exists(name: str) -> None:
     file = CHECKOUT / name
+    modules = re.findall(r"-m (scripts\.[\w.]*\w)", file.read_text(encoding="utf-8"))
+    paths = [f"{module.replace('.', '/')}.py" for module in modules]
+    paths += re.findall(r"(?<![\w/])(scripts/[\w./-]*\w)", file.read_text(encoding="utf-8"))
+    assert [path for path in paths if not (CHECKOUT / path).exists()] == []
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", file.read_text(encoding="utf-8"))
     assert [link for link in links if not (file.parent / link).exists()] == []
 

@@ -61,9 +61,3 @@ def test_every_exit_code_of_the_program_is_in_the_table() -> None:
     told = set(map(int, re.findall(r"\d+", " ".join(re.findall(r"^\| ([\d, ]+) \|", README, flags=re.MULTILINE)))))
     known = {kind.exit_code for kind in vars(errors).values() if isinstance(kind, type) and hasattr(kind, "exit_code")}
     assert known <= told
-
-
-def test_every_script_it_names_is_there() -> None:
-    named = set(re.findall(r"\bscripts/[\w.]+", README))
-    assert named
-    assert [name for name in named if not (CHECKOUT / name).exists()] == []
