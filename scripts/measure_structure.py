@@ -1,9 +1,12 @@
-"""The structure of the code in figures: entries at the top level, hidden imports, cycles, function lengths, lines.
+"""The structure of the code in figures: lines, rooms, widest class, hidden imports, cycles, modules on the way of data.
 
-Usage: scripts/measure_structure.py [REV|FOLDER [REV|FOLDER]]
+Usage: scripts/measure_structure.py [REV|FOLDER [REV|FOLDER]] [--rooms]
 
-Without arguments the working tree is measured; with two, a table shows both, for example a commit before and HEAD.
-`semsearch` and `ui` are measured unless a row says otherwise; only files that end in .py count.
+Without arguments the working tree is measured; with two, a table shows both, for example a commit before and HEAD, and
+below it the lines of each room. A room is a folder of `semsearch` or `ui`; its entries are its modules and packages.
+Only files that end in .py count. The modules that an index run and a query touch, which are those that a function of
+runs in, are counted in a fresh process with the `hashing` encoder: a first run over five Markdown files, and a second
+query of an open index. A dash stands for what a state of the code cannot do.
 """
 
 from __future__ import annotations
@@ -11,18 +14,28 @@ from __future__ import annotations
 import argparse
 import ast
 import io
+import json
+import os
 import statistics
 import subprocess
 import sys
 import tarfile
 import tempfile
-from collections import Counter
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PACKAGES = {"semsearch": "semsearch", "ui": "semsearch_ui"}  # folder -> the name it is imported by
+PLUGINS = {  # a file for each format, method or objective, none of which knows another
+    "semsearch/documents/loaders",
+    "semsearch/models/methods",
+    "semsearch/training/objectives",
+}
+PROTOCOL = {"StoreReader", "StoreWriter"}  # of semsearch.stores
+NOTE = "# Note {0}\n\nThe diesel engine of boat {0} is loud.\n\n## Bread\n\nBread of kind {0} needs salt.\n"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -40,17 +53,26 @@ class Import:
 
 
 @dataclass(frozen=True)
+class Room:
+    """A folder: its modules and packages, and the lines of its own files."""
+
+    entries: int
+    lines: int
+
+
+@dataclass(frozen=True)
 class Structure:
     """What is measured of one state of the code."""
 
-    entries: list[str]
-    folders: Mapping[str, int]
+    rooms: Mapping[str, Room]
+    classes: Mapping[str, int]
+    protocol: int
+    protocol_module: int
     imports: list[Import]
     cycles: list[list[str]]
     lengths: list[int]
     anys: int
-    lines: int
-    test_lines: int
+    lines: Mapping[str, int]
 
     def hidden(self, *, own: bool = False, outside_cli: bool = False) -> int:
         """Import statements inside functions, each counted once."""
@@ -61,10 +83,16 @@ class Structure:
 
     def rows(self) -> dict[str, object]:
         """Every figure under the words that say what is counted."""
-        fullest = max(self.folders, key=lambda name: self.folders[name])
+        largest, widest = self.largest(), max(self.classes, key=lambda name: self.classes[name])
         return {
-            "entries at the top level of semsearch (modules and packages)": len(self.entries),
-            "files in the fullest folder": f"{self.folders[fullest]} ({fullest})",
+            "lines of semsearch and ui": self.lines["semsearch"] + self.lines["ui"],
+            "lines of tests": self.lines["tests"],
+            "lines of scripts": self.lines["scripts"],
+            "public methods of the widest class": f"{self.classes[widest]} ({widest})",
+            "public methods of StoreReader and StoreWriter": self.protocol,
+            "… all methods of classes in the module of the protocol": self.protocol_module,
+            "entries at the top level of semsearch": self.rooms["semsearch"].entries,
+            "entries of the largest other room, plug-in folders aside": f"{self.rooms[largest].entries} ({largest})",
             "imports inside functions": self.hidden(),
             "… of own modules": self.hidden(own=True),
             "… of own modules, outside semsearch.cli": self.hidden(own=True, outside_cli=True),
@@ -73,9 +101,12 @@ class Structure:
             "lines of a function, median": round(statistics.median(self.lengths)),
             "lines of a function, 95th percentile": round(statistics.quantiles(self.lengths, n=20)[-1]),
             "uses of Any in semsearch (import lines not counted)": self.anys,
-            "lines of semsearch and ui": self.lines,
-            "lines of tests": self.test_lines,
         }
+
+    def largest(self) -> str:
+        """The room with most entries, but for the top level and folders of plug-ins."""
+        some = self.rooms.keys() - PLUGINS - {"semsearch"}
+        return max(sorted(some), key=lambda name: self.rooms[name].entries)
 
 
 def measure(root: Path) -> Structure:
@@ -87,23 +118,37 @@ def measure(root: Path) -> Structure:
     for found in imports:
         edges[found.module].update(target for target in found.targets if target in names and target != found.module)
     functions = [node for _, tree in trees.values() for node in ast.walk(tree) if isinstance(node, Function)]
-    own = [tree for name, (_, tree) in trees.items() if name.split(".")[0] == "semsearch"]
+    own = {name: tree for name, (_, tree) in trees.items() if name.split(".")[0] == "semsearch"}
+    methods = [(name, *each) for name, tree in own.items() for each in _methods(tree)]
+    stores = {(module, name): names for module, name, names in methods if module.startswith("semsearch.stores")}
+    protocol = {key: names for key, names in stores.items() if key[1] in PROTOCOL}
+    modules = [own[module] for module in {module for module, _ in protocol}]
     return Structure(
-        entries=entries(root / "semsearch"),
-        folders=Counter(path.parent.relative_to(root).as_posix() for path, _ in trees.values()),
+        rooms={path.relative_to(root).as_posix(): _room(path) for path in {path.parent for path, _ in trees.values()}},
+        classes={name: len(names) for _, name, names in methods},
+        protocol=sum(map(len, protocol.values())),
+        protocol_module=sum(isinstance(node, Function) for tree in modules for node in ast.walk(tree)),
         imports=imports,
         cycles=_cycles(edges),
         lengths=[(each.end_lineno or each.lineno) - each.lineno + 1 for each in functions],
-        anys=sum(isinstance(node, ast.Name) and node.id == "Any" for tree in own for node in ast.walk(tree)),
-        lines=sum(map(_lines, (path for path, _ in trees.values()))),
-        test_lines=sum(map(_lines, (root / "tests").rglob("*.py"))),
+        anys=sum(isinstance(node, ast.Name) and node.id == "Any" for tree in own.values() for node in ast.walk(tree)),
+        lines={name: _lines((root / name).rglob("*.py")) for name in (*PACKAGES, "tests", "scripts")},
     )
 
 
-def entries(package: Path) -> list[str]:
-    """The modules and packages directly in `package`."""
-    modules = (path.stem for path in package.glob("*.py"))
-    return sorted([*modules, *(path.parent.name for path in package.glob("*/__init__.py"))])
+def _room(folder: Path) -> Room:
+    modules = list(folder.glob("*.py"))
+    return Room(
+        len(modules) - ((folder / "__init__.py") in modules) + len([*folder.glob("*/__init__.py")]), _lines(modules)
+    )
+
+
+def _methods(tree: ast.Module) -> Iterator[tuple[str, set[str]]]:
+    """Every class, and the names of its public methods and properties."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            names = {each.name for each in node.body if isinstance(each, Function)}
+            yield node.name, {name for name in names if not name.startswith("_")}
 
 
 def _trees(root: Path) -> Iterator[tuple[str, tuple[Path, ast.Module]]]:
@@ -114,8 +159,8 @@ def _trees(root: Path) -> Iterator[tuple[str, tuple[Path, ast.Module]]]:
             yield name, (path, ast.parse(path.read_text(encoding="utf-8")))
 
 
-def _lines(path: Path) -> int:
-    return path.read_bytes().count(b"\n")
+def _lines(paths: Iterable[Path]) -> int:
+    return sum(path.read_bytes().count(b"\n") for path in paths)
 
 
 def _imports(name: str, path: Path, tree: ast.Module, names: set[str]) -> Iterator[Import]:
@@ -166,20 +211,84 @@ def _cycles(edges: Mapping[str, set[str]]) -> list[list[str]]:
     return found
 
 
-def _measured(place: str) -> Structure:
+def touched(root: Path) -> dict[str, object]:
+    """How many of our modules an index run and a query of the checkout at `root` touch; a dash where it fails."""
+    names = ("modules touched by an index run", "modules touched by a query")
+    command = [sys.executable, __file__, "--touched", str(root)]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SEMSEARCH_")}
+    ran = subprocess.run(
+        command, env={**kept, "PYTHONPATH": str(root)}, cwd=root, capture_output=True, text=True, check=False
+    )
+    figures = json.loads(ran.stdout.splitlines()[-1]) if ran.returncode == 0 else ["–", "–"]
+    return dict(zip(names, figures, strict=True))
+
+
+def _touched(root: Path) -> tuple[int, int]:
+    """The same, in this process."""
+    import semsearch
+    from semsearch import Index
+    from semsearch.encoders.hashing import HashingEncoder
+
+    assert Path(semsearch.__file__).is_relative_to(root), semsearch.__file__
+    with tempfile.TemporaryDirectory() as scratch:
+        notes, folder = Path(scratch, "notes"), Path(scratch, "index")
+        notes.mkdir()
+        for number in range(5):
+            (notes / f"{number}.md").write_text(NOTE.format(number))
+        with Index.create(folder, encoder=HashingEncoder()) as index:
+            indexed = _modules(lambda: index.sync([notes]))
+        with Index.open(folder, encoder=HashingEncoder()) as index:
+            list(index.search("salt in bread"))
+            return indexed, _modules(lambda: list(index.search("a diesel engine")))
+
+
+def _modules(call: Callable[[], object]) -> int:
+    """How many modules of semsearch have a function, or their own first run, among what `call` runs, in any thread."""
+    modules: set[str] = set()
+
+    def watch(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            modules.add(frame.f_globals.get("__name__", ""))
+
+    threading.setprofile(watch)
+    sys.setprofile(watch)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return sum(name.partition(".")[0] == "semsearch" for name in modules)
+
+
+def _measured(place: str) -> tuple[Structure, dict[str, object]]:
     """A folder that is there is measured as it is, anything else as a revision of this repository."""
     if Path(place).is_dir():
-        return measure(Path(place))
+        return measure(Path(place)), touched(Path(place).absolute())
     archive = subprocess.run(["git", "archive", place], cwd=CHECKOUT, capture_output=True, check=True).stdout
     with tempfile.TemporaryDirectory() as folder, tarfile.open(fileobj=io.BytesIO(archive)) as packed:
         packed.extractall(folder, filter="data")
-        return measure(Path(folder))
+        return measure(Path(folder)), touched(Path(folder))
+
+
+def _described(room: Room | None) -> str:
+    return f"{room.lines:,} ({room.entries})" if room else "–"
+
+
+def _show(table: list[dict[str, object]]) -> None:
+    for name in table[0]:
+        print(f"{name:64}" + "".join(f"{rows[name]!s:>36}" if len(table) > 1 else f"{rows[name]}" for rows in table))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("place", nargs="*", default=[str(CHECKOUT)], metavar="REV|FOLDER")
-    places = parser.parse_args().place
+    parser.add_argument("--rooms", action="store_true", help="the lines of each room, also of one state")
+    parser.add_argument("--touched", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.touched:
+        print(json.dumps(_touched(options.touched.resolve())))
+        return 0
+    places = options.place
     if len(places) > 2:
         parser.error("one or two states can be measured")
     sys.setrecursionlimit(10_000)
@@ -188,10 +297,12 @@ def main() -> int:
     except subprocess.CalledProcessError as error:
         print(f"error: {error.stderr.decode().strip()}", file=sys.stderr)
         return 1
-    table = [each.rows() for each in measured]
-    for name in table[0]:
-        print(f"{name:64}" + "".join(f"{rows[name]!s:>30}" if len(table) > 1 else f"{rows[name]}" for rows in table))
-    for cycle in measured[-1].cycles:
+    _show([{**each.rows(), **modules} for each, modules in measured])
+    if len(places) > 1 or options.rooms:
+        rooms = sorted({name for each, _ in measured for name in each.rooms})
+        print("\nlines of each room (entries)")
+        _show([{name: _described(each.rooms.get(name)) for name in rooms} for each, _ in measured])
+    for cycle in measured[-1][0].cycles:
         print("cycle:", ", ".join(cycle))
     return 0
 

@@ -28,8 +28,7 @@ from semsearch import settings
 from semsearch.chunking.splitter import Splitter
 from semsearch.documents import waiting_vectors
 from semsearch.encoders.base import as_encoder
-from semsearch.encoders.lazy import LazyEncoder, load
-from semsearch.encoders.no_encoder import NoEncoder
+from semsearch.encoders.index_encoder import LazyEncoder, NoEncoder, load
 from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import Corrupt, NotFound, UnknownName, UsageError
 from semsearch.evaluation.judgements import Judgements
@@ -174,7 +173,7 @@ class Index:
         """
         if splitter is not None and not isinstance(splitter, Splitter):
             raise UsageError(f"splitter is of type {type(splitter).__name__}.", "Pass Splitter(size=…, overlap=…).")
-        if backend not in cls.backends():
+        if backend != "auto" and backend not in cls.backends():  # 60 ms for those of other distributions
             raise UnknownName("backend", backend, cls.backends())
         folder = settings.index_folder(name, home)
         driver, address = drivers.parse(store)
@@ -391,7 +390,7 @@ class Index:
 
         Raises NotFound, UsageError, MissingExtra.
         """
-        return document_files.own_vectors.opened(Path(file), None if texts is None else Path(texts)).dim
+        return document_files.vector_import.opened(Path(file), None if texts is None else Path(texts)).dim
 
     @staticmethod
     def identity(name: str | Path, home: Path | None = None) -> tuple[int, int]:
@@ -604,21 +603,19 @@ class Index:
         """
         if target is None:
             _check_page(limit, offset)
-            wanted = None if ids is None else set(several(ids, "get", "ids", str))
-            last = -1 if limit is None or wanted is not None else offset + limit
+            wanted = None if ids is None else several(ids, "get", "ids", str)
+            last = -1 if limit is None else offset + limit
             condition = _condition(where, values)
             with self._reader.snapshot():
-                names = self._reader.allowed_documents(condition, limit=last)
-                names = [name for name in names if wanted is None or name in wanted]
-                return [self.get(name) for name in names[offset:][:limit]]
+                names = self._reader.document_ids(condition, ids=wanted, limit=last)
+                return list(map(_whole, self._reader.full_documents(names[offset:])))
         with self._reader.snapshot():
             if isinstance(target, int) and (found := self._reader.passages(row_ids([target]))):
                 return _passage(found[0])
-            document = self._reader.document(str(target))
+            document = next(iter(self._reader.full_documents([str(target)])), None)
         if document is None:
             raise NotFound(f"index {self.name} has no passage or document {str(target)!r}.", "Use the id of a hit.")
-        metadata = dict(document.metadata)
-        return {"document": document.id, "title": document.title, "text": document.text, "metadata": metadata}
+        return _whole(document)
 
     @overload
     async def aget(self, target: int | str) -> JsonObject: ...
@@ -663,7 +660,8 @@ class Index:
         after = ""
         while True:
             with self._reader.snapshot():
-                page = [self.get(name) for name in self._reader.allowed_documents(condition, after=after, limit=size)]
+                names = self._reader.document_ids(condition, after=after, limit=size)
+                page = list(map(_whole, self._reader.full_documents(names)))
             if not page:
                 return
             yield page
@@ -680,7 +678,7 @@ class Index:
     def count(self, where: Where | None = None, *, values: Mapping[str, object] | None = None) -> int:
         """How many documents there are, or how many of them pass a filter. Raises BadFilter."""
         condition = _condition(where, values)
-        return len(self) if condition is None else len(self._reader.allowed_documents(condition))
+        return self._reader.count_documents(condition)
 
     async def acount(self, where: Where | None = None, *, values: Mapping[str, object] | None = None) -> int:
         """`count` in a thread of the pool of `asearch`."""
@@ -714,7 +712,7 @@ class Index:
         with self._reader.snapshot():
             titles = self._reader.titles()
             if condition := parse_filter(written(where, values), path):
-                allowed = set(self._reader.allowed_documents(condition))
+                allowed = set(self._reader.document_ids(condition))
                 titles = [each for each in titles if each[0] in allowed]
         texts = ((uri, f"{uri} {title or ''}".casefold()) for uri, title in titles)
         return [uri for uri, text in texts if all(word in text for word in folded)]
@@ -974,7 +972,7 @@ class Index:
         vectors = self._encoder.encode([text for text, _ in pairs], role="passage")
         learned = labeller.Labeller(vectors, [label for _, label in pairs], folds=folds, reject=reject)
         with self._reader.snapshot():
-            names = self._reader.allowed_documents(condition)
+            names = self._reader.document_ids(condition)
             return labeller.label_documents(self._reader, self._space, names, learned, progress), learned.accuracy
 
     def _document_groups(
@@ -1368,6 +1366,12 @@ def _index_writer(writer: StoreWriter, space: Space, encoder: EncoderProtocol) -
     from semsearch.indexing.writer import IndexWriter  # 60 ms with loaders and the walk: a search needs none of it
 
     return IndexWriter(writer, space, encoder)
+
+
+def _whole(document: Document) -> JsonObject:
+    """A document as `Index.get` gives it."""
+    metadata = dict(document.metadata)
+    return {"document": document.id, "title": document.title, "text": document.text, "metadata": metadata}
 
 
 def _passage(found: StoredPassage) -> JsonObject:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from helpers import linters
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -33,9 +34,10 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTE
         signal.signal(number, usual)
 
 settings.register_profile(
-    "semsearch", deadline=None, max_examples=50
+    "usual", deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow]
 )  # a busy machine, or a first import, is no failure
-settings.load_profile("semsearch")
+settings.register_profile("long", settings.get_profile("usual"), max_examples=200)
+settings.load_profile("usual")
 
 
 KINDS = {  # marker -> files that have it; `scripts/test --fast` leaves them out
@@ -50,9 +52,9 @@ KINDS = {  # marker -> files that have it; `scripts/test --fast` leaves them out
     "export": ("export/", "models/test_post", "docs/test_docs.py"),
     "slow": ("encoders/test_causal", "evaluation/test_figures", "golden/test_masked", "golden/test_last_token"),
 }
+AT_RANDOM = "faults/"  # files that try what is random: with `-m long` all of it is tried more often
 FIRST = (  # a worker takes a file at a time: the longest ones first, or one of them is what all wait for in the end
     *(
-        "test_checks",
         "export/test_exporting",
         "docs/",
         "faults/test_kill",
@@ -78,10 +80,16 @@ class ExamplesAlone:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(ExamplesAlone())  # for semsearch/ too: a hook of this file is for tests/
+    if config.option.markexpr == "long":
+        settings.load_profile("long")
+        os.environ.setdefault("SEMSEARCH_FAULTS", "sample")
+    if linters.are_due(config):
+        config.pluginmanager.register(linters.Linters())
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Give every test the marker of its kind, and begin with the longest files."""
+    long = config.option.markexpr == "long"
     order = {}
     for item in items:
         path = (
@@ -91,6 +99,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for kind, begins in KINDS.items():
             if path.startswith(begins):
                 item.add_marker(kind)
+        if long and (path.startswith(AT_RANDOM) or is_hypothesis_test(getattr(item, "obj", None))):
+            item.add_marker("long")
     items.sort(key=order.__getitem__)
 
 

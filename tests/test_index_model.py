@@ -178,6 +178,6 @@ def brute_force(documents: list[Document], query: str) -> list[tuple[float, tupl
 
 
 IndexModel.TestCase.settings = settings(
-    max_examples=20, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=settings.default.max_examples // 2, stateful_step_count=30, suppress_health_check=list(HealthCheck)
 )
 TestIndexModel = pytest.mark.slow(pytest.mark.filterwarnings("ignore")(IndexModel.TestCase))

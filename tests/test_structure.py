@@ -12,8 +12,17 @@ from helpers.scripts import loaded
 from semsearch.utils import plugins
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-MOST = {"entries": 23, "files in a folder": 17, "hidden": 60, "hidden outside cli": 20, "cycles": 0}
-FORMATS = "semsearch/documents/loaders"  # a file for each format, none of which knows another
+MOST = {
+    "entries at the top level": 24,
+    "entries of a room": 23,
+    "own imports in functions": 60,
+    "cycles": 0,
+    "Any": 371,
+    "public methods of Index": 79,
+    "methods of the store protocol": 66,
+    "modules touched by an index run": 101,
+    "modules touched by a query": 42,
+}
 
 
 @pytest.fixture(scope="module")
@@ -22,24 +31,32 @@ def measuring() -> ModuleType:
 
 
 def test_the_code_stays_within_its_limits(measuring: ModuleType) -> None:
-    found = measuring.measure(CHECKOUT)
+    structure = measuring.measure(CHECKOUT)
     figures = {
-        "entries": len(found.entries),
-        "files in a folder": max(count for folder, count in found.folders.items() if folder != FORMATS),
-        "hidden": found.hidden(own=True),
-        "hidden outside cli": found.hidden(own=True, outside_cli=True),
-        "cycles": len(found.cycles),
+        "entries at the top level": structure.rooms["semsearch"].entries,
+        "entries of a room": structure.rooms[structure.largest()].entries,
+        "own imports in functions": structure.hidden(own=True),
+        "cycles": len(structure.cycles),
+        "Any": structure.anys,
+        "public methods of Index": structure.classes["Index"],
+        "methods of the store protocol": structure.protocol,
     }
-    assert {name: figure for name, figure in figures.items() if figure > MOST[name]} == {}, found.cycles
+    assert {name: figure for name, figure in figures.items() if figure > MOST[name]} == {}, structure.cycles
+
+
+def test_an_index_run_and_a_query_touch_few_modules(measuring: ModuleType) -> None:
+    figures = measuring.touched(CHECKOUT)
+    assert figures.keys() <= MOST.keys() and all(isinstance(figure, int) for figure in figures.values())
+    assert {name: figure for name, figure in figures.items() if figure > MOST[name]} == {}
 
 
 def test_every_package_is_installed() -> None:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
-    known = {"semsearch": "semsearch", "ui": "semsearch_ui"}
-    files = [file for folder in known for file in (CHECKOUT / folder).rglob("*.py")]
-    found = [file.parent.relative_to(CHECKOUT).parts for file in files]
+    names = {"semsearch": "semsearch", "ui": "semsearch_ui"}
+    files = [file for folder in names for file in (CHECKOUT / folder).rglob("*.py")]
+    folders = [file.parent.relative_to(CHECKOUT).parts for file in files]
     installed = set(project["tool"]["setuptools"]["packages"]) - {"semsearch_ui.sample"}  # files alone
-    assert installed == {".".join([known[top], *rest]) for top, *rest in found}
+    assert installed == {".".join([names[top], *rest]) for top, *rest in folders}
 
 
 PLUGINS = {
@@ -63,23 +80,26 @@ def test_every_page_is_in_the_contract_of_pages() -> None:
 
 def modules_of(contract: str) -> set[str]:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
-    (found,) = (one for one in project["tool"]["importlinter"]["contracts"] if one["name"] == contract)
-    return set(found["modules"])
+    (one,) = (one for one in project["tool"]["importlinter"]["contracts"] if one["name"] == contract)
+    return set(one["modules"])
 
 
-def test_an_import_in_a_function_or_for_types_alone_is_part_of_a_cycle(measuring: ModuleType, tmp_path: Path) -> None:
+def test_imports_rooms_and_methods_are_counted_wherever_they_stand(measuring: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "ui").mkdir()
-    (tmp_path / "semsearch" / "part").mkdir(parents=True)
+    (tmp_path / "semsearch" / "stores").mkdir(parents=True)
     sources = {
         "__init__.py": "",
         "one.py": "def use() -> None:\n    from semsearch import two\n    import json\n",
-        "two.py": "import typing\nif typing.TYPE_CHECKING:\n    from semsearch.part import three\nx: Any = 1\n",
-        "part/__init__.py": "",
-        "part/three.py": "from ..one import use\n",
+        "two.py": "import typing\nif typing.TYPE_CHECKING:\n    from semsearch.stores import three\nx: Any = 1\n",
+        "stores/__init__.py": "",
+        "stores/three.py": "from ..one import use\nclass StoreReader:\n    def a(self): ...\n    def _b(self): ...\n",
     }
     for name, source in sources.items():
         (tmp_path / "semsearch" / name).write_text(source)
-    found = measuring.measure(tmp_path)
-    assert found.cycles == [["semsearch.one", "semsearch.part.three", "semsearch.two"]]
-    assert (found.hidden(), found.hidden(own=True), found.hidden(own=True, outside_cli=True)) == (2, 1, 1)
-    assert (found.anys, found.entries) == (1, ["__init__", "one", "part", "two"])
+    structure = measuring.measure(tmp_path)
+    assert structure.cycles == [["semsearch.one", "semsearch.stores.three", "semsearch.two"]]
+    assert (structure.hidden(), structure.hidden(own=True), structure.hidden(own=True, outside_cli=True)) == (2, 1, 1)
+    assert (structure.anys, structure.protocol, structure.protocol_module) == (1, 1, 2)
+    assert structure.classes == {"StoreReader": 1}
+    assert structure.rooms == {"semsearch": measuring.Room(3, 7), "semsearch/stores": measuring.Room(1, 4)}
+    assert structure.largest() == "semsearch/stores"

@@ -6,8 +6,9 @@ import time
 
 import streamlit as st
 
-from .shared import index_picker, jobs, messages, progress, widgets
+from .shared import index_picker, messages, widgets
 from .shared.messages import plain
+from .shared.work import jobs, progress
 
 RUNNING, ENTERED, TOLD = "jobs running", "session entered", "page where the end of a job was told"
 ICONS = {"done": "check_circle", "stopped": "stop_circle", "failed": "error"}

@@ -21,7 +21,7 @@ from scripts.bench import scale_corpus as corpora
 from scripts.bench.scale_corpus import FILTERS, Corpus, K
 from scripts.shared import programs
 from semsearch import Encoder, Index
-from semsearch.documents.isolation.resident import resident_bytes
+from semsearch.documents.isolation.process import resident_bytes
 from semsearch.indexing import derived
 from semsearch.stores.local import open_writer
 from semsearch.utils.vectors import unit_rows

@@ -39,7 +39,7 @@ from scripts.bench import http_load, wiki_vectors
 from scripts.bench.http_load import Load, Request
 from scripts.shared import machine, programs
 from semsearch import Document, Encoder, Index
-from semsearch.documents.isolation.resident import resident_bytes
+from semsearch.documents.isolation.process import resident_bytes
 
 CLIENTS = (1, 8, 64)
 SEMSEARCH, PLAIN = "semsearch", "plain"

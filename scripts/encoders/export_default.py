@@ -36,7 +36,7 @@ from tokenizers import Tokenizer
 from transformers import BertModel
 
 from scripts.shared.places import CHECKOUT, DATA
-from semsearch.encoders import background as unrelated
+from semsearch.encoders import pair_similarity
 from semsearch.encoders.onnx import OnnxBackend
 from semsearch.errors import GateFailed, SemsearchError
 from semsearch.evaluation import spearman, sts_pairs
@@ -45,7 +45,6 @@ from semsearch.export.precision import optimise
 from semsearch.models import bundle as bundles
 from semsearch.models.bundle import Bundle
 from semsearch.prompts import Prompt
-from semsearch.utils import calibration
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -117,14 +116,12 @@ def export(folder: Path, dtype: str) -> Bundle:
         for key, value in parity.items():
             print(f"{key:24} {value}")
         passed(parity, dtype)
-        texts = unrelated.texts()
-        vectors = OnnxBackend(bundle).encode(texts)
-        background = calibration.null_distribution(vectors, np.arange(1, len(vectors) + 1))
+        vectors = OnnxBackend(bundle).encode(pair_similarity.unrelated_texts())
         folder.mkdir(parents=True, exist_ok=True)
         for name in (bundle.weights, bundle.tokenizer):
             (folder / name).write_bytes((new / name).read_bytes())
-    rounded = tuple(round(quantile, 5) for quantile in background)
-    return bundles.write(replace(bundle, parity={**parity, "made_with": versions()}, background=rounded), folder)
+    background = pair_similarity.cosine_quantiles(vectors)
+    return bundles.write(replace(bundle, parity={**parity, "made_with": versions()}, background=background), folder)
 
 
 def network_in_torch() -> MeanPooled:

@@ -166,7 +166,7 @@ def _words(encoder: Encoder, sentence: str, device: str) -> str:
     from tokenizers import Tokenizer
 
     from semsearch.encoders.device import torch_device
-    from semsearch.encoders.masked import MaskedBackend
+    from semsearch.encoders.torch_backend import MaskedBackend
     from semsearch.models import hf_config
     from semsearch.models.networks import loading
 

@@ -99,7 +99,7 @@ def encoder_of(folder: Path) -> str:
     if recorded is None:
         raise UsageError(f"index {folder.name} has no encoder.", "Leave out the options of encoders.")
     if restored.encoder(recipe):
-        from semsearch.encoders.lazy import require_local  # numpy
+        from semsearch.encoders.index_encoder import require_local  # numpy
 
         require_local(folder.name, recorded)
     return recorded

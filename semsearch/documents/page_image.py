@@ -73,7 +73,7 @@ def _is_plain(status: os.stat_result) -> bool:
 
 
 def _rendered(wanted: bytes, path: str, page: int) -> PageImage:
-    command = [sys.executable, "-P", "-m", "semsearch.documents.pdf_renderer"]
+    command = [sys.executable, "-P", "-m", "semsearch.documents.isolation.pdf_renderer"]
     failed = Unreadable(f"page {page} of {path!r} cannot be rendered.", "Read its text instead.")
     import subprocess  # 15 ms, and every index imports this module
 

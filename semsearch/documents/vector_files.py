@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 Precision: TypeAlias = Literal["float32", "float16"]
 PRECISIONS = ("float32", "float16")
 SUFFIXES = (".npy", ".parquet")
-JOB = "job.json"  # describes a folder of shards; "shards" in it are their names, in the order of the input
 
 
 def check(file: Path, precision: str) -> None:

@@ -19,7 +19,7 @@ from typing import BinaryIO
 from semsearch.documents import loaders
 from semsearch.documents.isolation.limits import MIB, Limits
 from semsearch.documents.isolation.messages import Message, TooLarge, packed, packed_item, receive
-from semsearch.documents.isolation.resident import resident_bytes
+from semsearch.documents.isolation.process import resident_bytes
 from semsearch.documents.loaders import Fields, Heartbeat, Place, Span
 from semsearch.errors import SemsearchError, UsageError
 from semsearch.types import Document, JsonMapping, JsonObject, Skipped

@@ -110,7 +110,7 @@ class WrappedEncoder(BaseEncoder):
 
 
 class EncoderBackend(BaseEncoder):
-    """Runs a model, by itself or inside an Encoder: a class of encoders/onnx, masked, causal or hashing.
+    """Runs a model, by itself or inside an Encoder: a class of encoders/onnx, torch_backend or hashing.
 
     `embed` is the only way from text to vectors. `bundle` describes the model, `device` is where it really runs:
     cpu or cuda:N. `max_tokens` is the longest input, special tokens included.

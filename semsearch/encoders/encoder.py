@@ -1,6 +1,6 @@
 """The public Encoder: text to unit vectors, under the names of sentence-transformers.
 
-A back end (encoders/onnx, masked, causal, hashing) computes the vectors. The Encoder adds loading by name, roles and
+A back end (encoders/onnx, torch_backend, hashing) computes the vectors. The Encoder adds loading by name, roles and
 prompts, the embedding cache, and arguments and shapes like those of sentence-transformers.
 """
 
@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 import numpy as np
 
 from semsearch import settings
-from semsearch.encoders import background as unrelated_texts
-from semsearch.encoders import factory
+from semsearch.encoders import factory, pair_similarity
 from semsearch.encoders.base import BaseEncoder, EncoderBackend
 from semsearch.errors import MissingExtra, UnknownName, UsageError
 from semsearch.models import local_models
@@ -154,7 +153,7 @@ class Encoder(BaseEncoder):
         if self._backend.background or self._backend.bundle is None:
             return self._backend.background
         prompt = self._backend.prompts["passage"]
-        return unrelated_texts.background(self.fingerprint, lambda texts: self._backend.embed(texts, prompt))
+        return pair_similarity.background(self.fingerprint, lambda texts: self._backend.embed(texts, prompt))
 
     @property
     def info(self) -> JsonObject:

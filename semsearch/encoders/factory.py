@@ -207,8 +207,7 @@ def _torch(bundle: Bundle, trust: bool) -> type[TorchBackend]:
     """The back end for safetensors of an encoder or of a decoder."""
     causal = _checkpoints().is_causal(bundle.folder, trust=trust)
     try:
-        from semsearch.encoders.causal import CausalBackend
-        from semsearch.encoders.masked import MaskedBackend
+        from semsearch.encoders.torch_backend import CausalBackend, MaskedBackend
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("torch", "transformers", "safetensors"):
             raise

@@ -19,7 +19,6 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from semsearch.encoders import device as _device
-from semsearch.encoders import gpu_driver
 from semsearch.encoders.base import BundleBackend
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.models import bundle as bundles
@@ -195,7 +194,7 @@ def _providers(bundle: OnnxFiles, device: str) -> list[Any]:
     """The providers to request. int8 has kernels for the CPU only."""
     has_cuda = CUDA in available()
     unfit = not has_cuda or bundle.precision == "int8"
-    if device == "cpu" or (device == "auto" and (unfit or not gpu_driver.driver().present)):
+    if device == "cpu" or (device == "auto" and (unfit or not _device.driver().present)):
         return [CPU]
     if not has_cuda:
         raise _device.absent(device, "this ONNX Runtime has no CUDA (semsearch[gpu] has, in place of semsearch[cpu])")

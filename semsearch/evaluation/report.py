@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from semsearch.errors import NotFound, UsageError
 from semsearch.evaluation import environment
 from semsearch.types import JsonObject
-from semsearch.utils.checksums import hashed
+from semsearch.utils.file_contents import hashed
 
 SCHEMA = 1
 SUFFIX = ".json"

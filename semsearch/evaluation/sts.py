@@ -10,12 +10,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from semsearch.encoders import pair_similarity
 from semsearch.encoders.base import as_encoder
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import UsageError
 from semsearch.evaluation.encoding_windows import Embed, lookup
 from semsearch.types import EncoderLike
-from semsearch.utils import calibration
 
 Pair = tuple[str, str]
 Values: TypeAlias = Sequence[float] | NDArray[np.float64]
@@ -55,7 +55,7 @@ def sts(
     loaded = Encoder.load(encoder) if isinstance(encoder, str | Path) else as_encoder(encoder)
     values = cosines(pairs, loaded)
     background = loaded.background
-    strengths = calibration.calibrate(values, background).tolist() if len(background) else [None] * len(values)
+    strengths = pair_similarity.calibrate(values, background).tolist() if len(background) else [None] * len(values)
     rank, linear = None, None
     if gold is not None and len(pairs) > 1:
         rank, linear = 100 * spearman(values, gold), 100 * pearson(values, gold)

@@ -7,11 +7,10 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import onnx
 import torch
 
-from semsearch.encoders import background as unrelated
+from semsearch.encoders import pair_similarity
 from semsearch.encoders.onnx import OnnxBackend
 from semsearch.encoders.torch_backend import TorchBackend
 from semsearch.errors import UsageError
@@ -23,7 +22,6 @@ from semsearch.models.batching import pad
 from semsearch.models.bundle import Bundle
 from semsearch.models.tokenization import Tokenizer
 from semsearch.types import JsonObject
-from semsearch.utils import calibration
 
 EXAMPLES = ("A man is playing a guitar.", "a")  # one is longer, so that the trace sees padding
 
@@ -120,7 +118,7 @@ def _manifest(backend: TorchBackend, place: Path, dtype: str, details: JsonObjec
 
 def _compare(bundle: Bundle, backend: TorchBackend, data: Path | None, report: Report) -> Bundle:
     """The bundle with its measured differences and its similarity background. Raises GateFailed."""
-    exported, sentences = OnnxBackend(bundle, device="cpu"), unrelated.texts()
+    exported, sentences = OnnxBackend(bundle, device="cpu"), pair_similarity.unrelated_texts()
     texts = parity.probes(bundle.max_tokens, bundle.tokens)
     prompts = list(dict.fromkeys(backend.prompts.values()))
     figures = parity.compare(exported, backend, prompts, texts, sentences)
@@ -129,10 +127,7 @@ def _compare(bundle: Bundle, backend: TorchBackend, data: Path | None, report: R
         figures |= parity.compare_on_sts(exported, backend, data)
     report(json.dumps(figures))
     gate = parity.check_gate(figures, bundle.precision)
-    vectors = exported.encode(sentences)
-    background = calibration.null_distribution(vectors, np.arange(1, len(vectors) + 1))
+    background = pair_similarity.cosine_quantiles(exported.encode(sentences))
     return replace(
-        bundle,
-        parity={"gate": gate, **figures, "made_with": requirements.versions()},
-        background=tuple(round(each, 5) for each in background),
+        bundle, parity={"gate": gate, **figures, "made_with": requirements.versions()}, background=background
     )

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from semsearch.encoders import background
+from semsearch.encoders import pair_similarity
 from semsearch.encoders.rerankers.runtime import RerankerRuntime
 from semsearch.evaluation.sts import spearman
 from semsearch.export.parity import require
@@ -48,7 +48,7 @@ class Probe(NamedTuple):
 
 def probes() -> list[Probe]:
     """Odd texts first, then sentences: their own query should find each of them."""
-    sentences = background.texts()[:QUERIES]
+    sentences = pair_similarity.unrelated_texts()[:QUERIES]
     made = [Probe(query, [*ODD, sentences[0]]) for query in ODD]
     for at, sentence in enumerate(sentences):
         words = sentence.split()

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from semsearch.documents import loaders
+from semsearch.documents.file_access import open_regular
 from semsearch.documents.loaders import Fields, Limits, Place
 from semsearch.documents.parsing.charset import SAMPLE_BYTES
 from semsearch.documents.parsing.records import Digest
-from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import Unreadable, UsageError
 from semsearch.stores.records import Bookmark, text_hash, to_json
 from semsearch.types import Document, Skipped

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 
-from semsearch.documents.presence import FilePresence
+from semsearch.documents.file_access import FilePresence
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import UNFINISHED, UNSURE
 from semsearch.types import DocumentState

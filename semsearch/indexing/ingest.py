@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from semsearch.chunking.splitter import Splitter, passages
-from semsearch.documents import own_metadata
-from semsearch.encoders.no_encoder import refuse_text
+from semsearch.documents import annotated_metadata
+from semsearch.encoders.index_encoder import refuse_text
 from semsearch.errors import Unreadable
 from semsearch.indexing.batch_encoder import BatchEncoder, Encoding
 from semsearch.indexing.derived import Derived
@@ -165,7 +165,7 @@ class Ingest:
         stored.
         """
         if stamp is not None and origin is not None and self._annotated:
-            document = own_metadata.kept(document, self._writer.reader.document(document.id), self._annotated)
+            document = annotated_metadata.kept(document, self._writer.reader.document(document.id), self._annotated)
         metadata = check_document(document)
         self.settle(at_once=True)
         if self.visited.has(document.id, stamp):

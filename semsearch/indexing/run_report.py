@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
 from semsearch.types import EncoderProtocol, JsonObject, Skipped
-from semsearch.utils.reasons import shortened
+from semsearch.utils.untrusted import shortened
 
 Outcome: TypeAlias = Literal["added", "changed", "unchanged", "moved", "deleted"]  # in the words of SyncReport
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from semsearch.chunking.splitter import Splitter
-from semsearch.documents import other_stores, own_metadata, own_vectors
+from semsearch.documents import annotated_metadata, vector_databases, vector_import
 from semsearch.documents.loaders import Fields
-from semsearch.encoders.no_encoder import refuse_text
+from semsearch.encoders.index_encoder import refuse_text
 from semsearch.errors import NotFound, SemsearchError, Unreadable, UsageError
 from semsearch.indexing import sources, sync, uploads
 from semsearch.indexing.derived import update_vector_index
@@ -87,11 +87,9 @@ class IndexWriter:
         self, file: Path, texts: Path | None, fields: Fields | None, progress: Callable[[Progress], None]
     ) -> SyncReport:
         encoder = self._encoder if self._space.has_encoder else None
-        rows = own_vectors.opened(file, texts)
-        checked = own_vectors.checked(file.name, rows, fields or Fields(), self._space.dim, encoder)
+        rows = vector_import.opened(file, texts)
+        checked = vector_import.checked(file.name, rows, fields or Fields(), self._space.dim, encoder)
         with self._run() as run:
-            for item in checked.skipped:
-                run.report.skip(item)
             for (document, vector), stamp in run.with_stamps(checked.documents(progress), itemgetter(0)):
                 _require_own(document, stamp)
                 run.report.count(run.put(document, stamp=stamp, vector=vector))
@@ -102,7 +100,7 @@ class IndexWriter:
     ) -> SyncReport:
         self._require_encoder()
         with self._run() as run:
-            items = other_stores.documents(kind, path, fields or Fields())
+            items = vector_databases.documents(kind, path, fields or Fields())
             for done, (item, stamp) in enumerate(run.with_stamps(items), start=1):
                 _put(run, item, stamp)
                 progress(Progress(done, 0, "documents", "", run.written))
@@ -177,15 +175,15 @@ class IndexWriter:
 
     def annotate(self, ids: Iterable[str], metadata: Mapping[str, object]) -> int:
         recipe, changed = self._reader.recipe(), 0
-        for key in (key for key in metadata if key not in own_metadata.keys(recipe)):
-            if self._reader.allowed_documents(Exists(Field((key,))), limit=1):
+        for key in (key for key in metadata if key not in annotated_metadata.keys(recipe)):
+            if self._reader.document_ids(Exists(Field((key,))), limit=1):
                 raise UsageError(f"{key!r} is a key of the documents' own metadata.", "Choose another key.")
         with self._writer.transaction():
-            self._record(lambda latest: own_metadata.with_keys(latest, metadata))
+            self._record(lambda latest: annotated_metadata.with_keys(latest, metadata))
             for name in dict.fromkeys(ids):
                 if (document := self._reader.document(name)) is None:
                     raise NotFound(f"index {self._reader.name} has no document {name!r}.", "Use the id of a document.")
-                if (merged := own_metadata.merged(document.metadata, metadata)) != document.metadata:
+                if (merged := annotated_metadata.merged(document.metadata, metadata)) != document.metadata:
                     self._writer.refresh(name, merged, document.title)
                     changed += 1
         return changed
@@ -264,7 +262,7 @@ class IndexWriter:
             context=context,
             backend=backend,
             force=force,
-            annotated=own_metadata.keys(recipe),
+            annotated=annotated_metadata.keys(recipe),
         )
         try:
             yield run

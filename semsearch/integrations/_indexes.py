@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch.errors import EncodingFailed, NotFound, UsageError
+from semsearch.errors import EncodingFailed, UsageError
 from semsearch.index import Index
 
 if TYPE_CHECKING:
@@ -83,13 +83,9 @@ def nearest(index: Index, vector: ArrayLike, k: int, where: Where | None) -> lis
 
 def whole(index: Index, ids: Iterable[str]) -> list[JsonObject]:
     """The documents with these ids, in their order, each as `Index.get` gives it; those that are not there left out."""
-    found = []
-    for name in ids:
-        try:
-            found.append(index.get(name))
-        except NotFound:
-            continue
-    return found
+    wanted = list(ids)
+    found = {one["document"]: one for one in index.get(ids=wanted)}
+    return [found[name] for name in wanted if name in found]
 
 
 def of_metadata(condition: Where | None) -> Where | None:

@@ -22,7 +22,7 @@ from semsearch.models.tokenizer_files import Vocabulary
 from semsearch.prompts import library
 from semsearch.prompts.library import Template
 from semsearch.types import JsonObject
-from semsearch.utils.json_files import read_object
+from semsearch.utils.file_contents import read_object
 
 CONFIG = "config.json"
 MAX_TOKENS = {False: 512, True: 2048}  # default longest input in tokens, of an encoder and of a decoder

@@ -15,7 +15,7 @@ from pathlib import Path
 from semsearch.errors import Corrupt, NotFound
 from semsearch.types import JsonObject
 from semsearch.utils import user_cache
-from semsearch.utils.checksums import hashed as hashed
+from semsearch.utils.file_contents import hashed as hashed
 
 WHOLE = "model.safetensors"
 SHARDED = "model.safetensors.index.json"

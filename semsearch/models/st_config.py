@@ -17,7 +17,7 @@ from semsearch.errors import Corrupt, UsageError
 from semsearch.models import safetensors_files
 from semsearch.prompts import Prompt
 from semsearch.types import JsonMapping, JsonObject, Role
-from semsearch.utils.json_files import read_object
+from semsearch.utils.file_contents import read_object
 
 MODULES = "modules.json"
 CONFIG = "config_sentence_transformers.json"

@@ -15,7 +15,7 @@ from semsearch.errors import Corrupt, MissingExtra, NotFound, SemsearchError
 from semsearch.models import safetensors_files
 from semsearch.types import JsonMapping, JsonObject
 from semsearch.utils import user_cache
-from semsearch.utils.json_files import read_object
+from semsearch.utils.file_contents import read_object
 
 WHOLE = "tokenizer.json"
 OLDER = ("vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "sentencepiece.bpe.model", "spiece.model")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from semsearch import __version__
 from semsearch.chunking.splitter import Splitter
 from semsearch.encoders.encoder import Encoder
-from semsearch.encoders.lazy import LazyEncoder
+from semsearch.encoders.index_encoder import LazyEncoder
 from semsearch.errors import SemsearchError
 from semsearch.scale import desk, parts, worker_writes
 from semsearch.scale.cluster import NAMESPACE, imported

@@ -21,7 +21,7 @@ from importlib import import_module
 from typing import Any
 
 from semsearch.errors import MissingExtra, NotFound, SemsearchError, UsageError
-from semsearch.utils.reasons import one_line
+from semsearch.utils.untrusted import one_line
 
 NAMESPACE = "semsearch"
 REACH_SECONDS = 5.0

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from semsearch.chunking.splitter import Splitter, passages
-from semsearch.documents.own_vectors import KEY, KEY_COLUMN
 from semsearch.documents.vector_files import arrow, vector_column, vector_type
 from semsearch.indexing import batch_encoder
 from semsearch.scale.parts import Done, Failed, Part
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
 TRIES = 2
 SLICE = 256  # texts
 VECTOR_COLUMN = "vector"
+KEY_COLUMN = "embedded"  # the hash of the text that was embedded, of KEY bytes
+KEY = 16
 
 
 class Embedded(NamedTuple):

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.documents.own_vectors import KEY_COLUMN
 from semsearch.documents.vector_files import arrow
 from semsearch.encoders.base import BaseEncoder, WrappedEncoder
 from semsearch.errors import EncodingFailed
-from semsearch.scale.encoding import VECTOR_COLUMN, text_key
+from semsearch.scale.encoding import KEY_COLUMN, VECTOR_COLUMN, text_key
 from semsearch.scale.stored.shard_folder import ShardFolder
 from semsearch.types import TruncationStats
 

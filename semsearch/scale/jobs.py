@@ -16,7 +16,7 @@ from semsearch import __version__
 from semsearch.chunking.splitter import Splitter
 from semsearch.documents import waiting_vectors
 from semsearch.encoders.base import BaseEncoder
-from semsearch.encoders.lazy import LazyEncoder
+from semsearch.encoders.index_encoder import LazyEncoder
 from semsearch.indexing import sources
 from semsearch.indexing.sources import SyncOptions
 from semsearch.scale import desk, inputs, job, worker_writes

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from semsearch.errors import SemsearchError
 from semsearch.scale.cluster import Engine, most_workers
 from semsearch.types import JsonObject
-from semsearch.utils.reasons import one_line
+from semsearch.utils.untrusted import one_line
 
 T = TypeVar("T")
 BLOCK_BYTES = 1  # Ray puts rows together up to this size: a row is a block, and each goes to the next free actor

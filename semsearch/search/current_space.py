@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from semsearch.encoders.lazy import LazyEncoder
+from semsearch.encoders.index_encoder import LazyEncoder
 from semsearch.encoders.pool import EncoderPool
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import NotFound

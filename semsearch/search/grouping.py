@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from semsearch.documents.presence import FilePresence
+from semsearch.documents.file_access import FilePresence
 from semsearch.search.groups import shared_words
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import StoredPassage

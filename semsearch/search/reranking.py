@@ -26,7 +26,7 @@ from semsearch.errors import SemsearchError, UsageError
 from semsearch.stores.protocol import StoreReader
 from semsearch.types import Document, Hit, JsonObject, Passage, Query, RerankerLike
 from semsearch.utils.passage_context import embedded
-from semsearch.utils.reasons import one_line
+from semsearch.utils.untrusted import one_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.chunking.splitter import Splitter, passages
-from semsearch.encoders.no_encoder import refuse
+from semsearch.encoders.index_encoder import refuse
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import EncodingFailed, NotFound, UsageError
 from semsearch.search import fusion, reranking

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
@@ -110,8 +111,12 @@ class StoreDriver(Protocol):
 
 def names() -> tuple[str, ...]:
     """Every store there is, sorted."""
-    package = import_module("semsearch.stores")
-    return tuple(sorted(found.name for found in pkgutil.iter_modules(package.__path__) if found.ispkg))
+    return _packages(*import_module("semsearch.stores").__path__)
+
+
+@cache  # a page asks for the names of the indexes a dozen times
+def _packages(*folders: str) -> tuple[str, ...]:
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(folders) if module.ispkg))
 
 
 def load(name: str = DEFAULT) -> StoreDriver:

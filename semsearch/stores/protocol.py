@@ -150,6 +150,23 @@ class StoreReader(Protocol):
         """The spaces of the index: the current one, which searches use, then the others, oldest first."""
 
     # ---- documents and their sources
+    def document_ids(
+        self, condition: Filter | None, *, ids: Sequence[str] | None = None, after: str = "", limit: int = -1
+    ) -> list[str]:
+        """Ids, sorted, of the documents (of `ids`) that pass the filter: the first `limit` of those above `after`.
+
+        Raises as `allowed` does; where `after` is not empty, a metadata key that no document has is no error.
+        """
+
+    def count_documents(self, condition: Filter | None) -> int:
+        """How many documents pass the filter. Raises as `allowed` does."""
+
+    def full_documents(self, ids: Sequence[str]) -> list[Document]:
+        """These documents exactly as they were stored, in the order of `ids`. Unknown ones are left out.
+
+        Raises Corrupt.
+        """
+
     def document(self, uri: str) -> Document | None:
         """The document exactly as it was stored, or None. Raises Corrupt."""
 
@@ -227,12 +244,6 @@ class StoreReader(Protocol):
 
     def only(self, ids: Ids) -> Allowed:
         """These passages, ascending, as if a filter had let them pass."""
-
-    def allowed_documents(self, condition: Filter | None, *, after: str = "", limit: int = -1) -> list[str]:
-        """Ids, sorted, of the documents that pass the filter: the first `limit` of those above the id `after`.
-
-        Raises as `allowed` does; where `after` is not empty, a metadata key that no document has is no error.
-        """
 
     def dense(
         self, space: int, queries: Vectors, k: int, allowed: Allowed | None = None, *, exact: bool = False

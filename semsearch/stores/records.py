@@ -190,6 +190,11 @@ def _hash_of_nothing() -> str:
     return text_hash(_SORTED.encode([None, {}]))
 
 
+def storable(texts: Iterable[str]) -> list[str]:
+    """Those of some names that a store may have: one with an unpaired surrogate is no text in UTF-8."""
+    return [text for text in texts if text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)]
+
+
 def stable_id(uri: str, position: int, text: str) -> str:
     """An identity for a passage that is the same in every store, unlike its row id."""
     return hashlib.sha256(f"{uri}\0{position}\0{text}".encode()).hexdigest()[:32]

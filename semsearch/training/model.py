@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from semsearch.encoders import device as _device
-from semsearch.encoders.causal import CausalBackend
-from semsearch.encoders.masked import MaskedBackend
+from semsearch.encoders.torch_backend import CausalBackend, MaskedBackend
 from semsearch.errors import UsageError
 from semsearch.models import bundle as bundles
 from semsearch.models import hf_config, methods, pooling

@@ -1,1 +1,1 @@
-"""General parts: plug-ins, vectors, path patterns, files on disk, locks, calibration, scripts and stop words."""
+"""General parts: plug-ins, vectors, path patterns, files on disk, locks, strength, scripts and stop words."""

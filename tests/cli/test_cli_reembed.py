@@ -94,7 +94,7 @@ def test_each_space_is_searched_with_its_own_encoder(
 ) -> None:
     """The encoder of before has another name by now, and is found by its fingerprint."""
     known = {"hashing": HashingEncoder(), "hashing-64": HashingEncoder(64)}
-    monkeypatch.setattr("semsearch.encoders.lazy.load", known.__getitem__)
+    monkeypatch.setattr("semsearch.encoders.index_encoder.load", known.__getitem__)
     monkeypatch.setattr(
         "semsearch.encoders.encoder.Encoder.find_local",
         lambda wanted: next((name for name, one in known.items() if one.fingerprint == wanted), None),

@@ -17,7 +17,7 @@ from helpers.commandline import CommandLine
 from semsearch.cli.doctor import doctor, facts, findings
 from semsearch.cli.doctor.facts import Build, Facts
 from semsearch.cli.doctor.findings import Finding
-from semsearch.encoders.gpu_driver import Driver
+from semsearch.encoders.device import Driver
 from semsearch.errors import install_command, pip
 
 H200 = Driver(("NVIDIA H200",), "550.54.15", "12.4")

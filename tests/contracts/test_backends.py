@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch.errors import Corrupt, SemsearchError
@@ -101,7 +101,6 @@ def assert_cosines(
     allowed=st.one_of(st.none(), st.sets(st.integers(0, 130))),
     copies=st.booleans(),
 )
-@settings(max_examples=40, deadline=None)
 def test_answers_are_sorted_unique_padded_cosines_of_allowed_ids(
     name: str, count: int, dim: int, k: int, seed: int, allowed: set[int] | None, copies: bool
 ) -> None:

@@ -19,7 +19,7 @@ from helpers.filemaking import sample, written
 from semsearch.documents import loaders
 from semsearch.documents.isolation import pool
 from semsearch.documents.isolation.messages import Malformed, TooLarge, item_of, packed, packed_item, receive
-from semsearch.documents.isolation.process import Worker
+from semsearch.documents.isolation.process import ReaderProcess
 from semsearch.documents.loaders import Exceeded, Fields, Limits
 from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Document, Mark, Skipped
@@ -302,7 +302,7 @@ def test_no_process_outlives_its_caller(trap: Callable[[str], Path], tmp_path: P
 
 def test_a_process_ends_with_its_pipe_even_in_the_middle_of_a_file(trap: Callable[[str], Path]) -> None:
     """So it does where the system cannot end it with its caller."""
-    worker = Worker()
+    worker = ReaderProcess()
     try:
         worker.wait_until_ready()
         worker._send(packed({

@@ -14,7 +14,7 @@ from helpers import filemaking
 pytest.importorskip("pypdfium2")
 
 from semsearch import Document, Index
-from semsearch.documents.pdf_renderer import MAX_PIXELS, png, render
+from semsearch.documents.isolation.pdf_renderer import MAX_PIXELS, png, render
 from semsearch.errors import NotFound, Unreadable, UsageError
 
 

@@ -24,9 +24,9 @@ from semsearch.types import TruncationStats
 
 torch: Any = pytest.importorskip("torch")
 causal: Any = pytest.importorskip("semsearch.models.networks.causal")
-causal_encoder: Any = pytest.importorskip("semsearch.encoders.causal")
+causal_encoder: Any = pytest.importorskip("semsearch.encoders.torch_backend")
 loading: Any = pytest.importorskip("semsearch.models.networks.loading")
-torch_encoder: Any = pytest.importorskip("semsearch.encoders.masked")
+torch_encoder: Any = pytest.importorskip("semsearch.encoders.torch_backend")
 
 CausalBackend, BEGINNINGS = causal_encoder.CausalBackend, causal_encoder.BEGINNINGS
 LAYERS = {"prompteol": (EOL, -1), "pretended_cot": (COT, -2)}

@@ -21,9 +21,8 @@ from helpers.commandline import CommandLine
 from helpers.models import described, minilm
 
 from semsearch.encoders import device as _device
-from semsearch.encoders import gpu_driver
 from semsearch.encoders import onnx as onnx_encoder
-from semsearch.encoders.gpu_driver import Driver
+from semsearch.encoders.device import Driver
 from semsearch.encoders.onnx import CPU, CUDA, OnnxBackend
 from semsearch.errors import Corrupt, DeviceUnavailable, SemsearchError, UsageError
 from semsearch.models import bundle as bundles
@@ -94,9 +93,9 @@ def test_the_driver_tells_its_gpus(
     version.write_text(
         "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.15  Release Build\nGCC 12.2.0\n"
     )
-    monkeypatch.setattr(gpu_driver, "KERNEL", version)
+    monkeypatch.setattr(_device, "KERNEL", version)
     monkeypatch.setattr(ctypes, "CDLL", lambda name: Library(failed))
-    found = gpu_driver.driver.__wrapped__()
+    found = _device.driver.__wrapped__()
     assert found == expected
     assert found.present == (failed != 100)
 
@@ -106,7 +105,7 @@ def test_no_driver_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(f"{name}: cannot open shared object file")
 
     monkeypatch.setattr(ctypes, "CDLL", missing)
-    assert gpu_driver.driver.__wrapped__() == Driver()
+    assert _device.driver.__wrapped__() == Driver()
 
 
 # ---- torch
@@ -134,7 +133,7 @@ def torch_gpus(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         monkeypatch.setattr(torch.cuda, "is_available", available)
         monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
         monkeypatch.setattr(torch, "ones", on_card)
-        monkeypatch.setattr(gpu_driver, "driver", lambda: driver)
+        monkeypatch.setattr(_device, "driver", lambda: driver)
 
     return simulate
 
@@ -243,7 +242,7 @@ def onnx_gpus(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Cards]:
         monkeypatch.setattr(ort, "get_available_providers", lambda: [CUDA, CPU])
         monkeypatch.setattr(ort, "InferenceSession", cards.session)
         monkeypatch.setattr(ort, "preload_dlls", lambda: print("Failed to load libcublasLt.so.12: no such file"))
-        monkeypatch.setattr(gpu_driver, "driver", lambda: driver)
+        monkeypatch.setattr(_device, "driver", lambda: driver)
         return cards
 
     return simulate
@@ -370,7 +369,7 @@ class Running:
 def torch_encoder() -> Iterator[Any]:
     torch = pytest.importorskip("torch")
     threads = torch.get_num_threads()
-    from semsearch.encoders.masked import MaskedBackend
+    from semsearch.encoders.torch_backend import MaskedBackend
 
     yield MaskedBackend(described(minilm()), device="cpu", threads=1)
     torch.set_num_threads(threads)
@@ -419,7 +418,7 @@ class Embedding:
 
 
 def no_gpu() -> None:
-    if gpu_driver.driver().present:
+    if _device.driver().present:
         pytest.skip("this machine has a GPU")
 
 
@@ -440,7 +439,7 @@ def test_auto_says_in_one_line_on_stderr_that_the_gpu_is_of_no_use(
 ) -> None:
     no_gpu()
     torch = pytest.importorskip("torch")
-    monkeypatch.setattr(gpu_driver, "driver", lambda: Driver(("NVIDIA H200",), "470.1", "11.4"))
+    monkeypatch.setattr(_device, "driver", lambda: Driver(("NVIDIA H200",), "470.1", "11.4"))
     monkeypatch.setattr(torch.version, "cuda", "12.8")
     ran = cli.ok("embed", "a", "-m", minilm(), "--device", "auto")
     [line] = ran.err.splitlines()

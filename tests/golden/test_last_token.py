@@ -12,7 +12,7 @@ from helpers.models import described
 
 from semsearch.prompts import library
 
-causal_encoder: Any = pytest.importorskip("semsearch.encoders.causal")
+causal_encoder: Any = pytest.importorskip("semsearch.encoders.torch_backend")
 
 TEMPLATES = {
     "PromptEOL": "prompteol",

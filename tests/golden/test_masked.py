@@ -71,7 +71,7 @@ def arrays(golden: Path) -> Mapping[str, Any]:
 
 def encoder(folder: Path, template: str, options: Mapping[str, Any]) -> tuple[Any, Prompt]:
     """The model in `folder` under a template of the library, and its prompt."""
-    from semsearch.encoders.masked import MaskedBackend
+    from semsearch.encoders.torch_backend import MaskedBackend
 
     one = library.find(template)
     prompt = one.prompts["passage"]

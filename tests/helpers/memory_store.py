@@ -210,6 +210,9 @@ class MemoryReader:
 
     # ---- documents and their sources
 
+    def full_documents(self, ids: Sequence[str]) -> list[Document]:
+        return [found for uri in ids if (found := self.document(uri))]
+
     def document(self, uri: str) -> Document | None:
         stored = self._state().documents.get(uri)
         return None if stored is None else deepcopy(stored.document)
@@ -334,7 +337,12 @@ class MemoryReader:
     def only(self, ids: Ids) -> MemoryAllowed:
         return MemoryAllowed(ids.tolist())
 
-    def allowed_documents(self, condition: Filter | None, *, after: str = "", limit: int = -1) -> list[str]:
+    def count_documents(self, condition: Filter | None) -> int:
+        return len(self.document_ids(condition))
+
+    def document_ids(
+        self, condition: Filter | None, *, ids: Sequence[str] | None = None, after: str = "", limit: int = -1
+    ) -> list[str]:
         with self.snapshot():
             state = self._state()
             if condition is not None and not after:
@@ -345,6 +353,7 @@ class MemoryReader:
                 uri
                 for uri, stored in state.documents.items()
                 if uri > after
+                and (ids is None or uri in ids)
                 and (
                     condition is None
                     or any(

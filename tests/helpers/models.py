@@ -55,7 +55,7 @@ def described(folder: Path, method: str = "mean", prompt: Prompt | None = None, 
 
 def _masked() -> Any:
     pytest.importorskip("torch")
-    from semsearch.encoders.masked import MaskedBackend
+    from semsearch.encoders.torch_backend import MaskedBackend
 
     return MaskedBackend(described(minilm()), device="cpu")
 
@@ -63,7 +63,7 @@ def _masked() -> Any:
 def _causal() -> Any:
     pytest.importorskip("torch")
     from helpers.decoders import EOL, decoder
-    from semsearch.encoders.causal import CausalBackend
+    from semsearch.encoders.torch_backend import CausalBackend
 
     folder = mkdtemp()
     atexit.register(shutil.rmtree, folder)

@@ -67,7 +67,7 @@ def click(page: AppTest, label: str) -> AppTest:
 
 def ended(name: str | tuple[str, ...] = "notes") -> str:
     """How the job of an index, or of a key, has ended."""
-    from semsearch_ui.shared import jobs
+    from semsearch_ui.shared.work import jobs
 
     until(lambda: (job := jobs.last(name)) is None or job.state != "running")
     return job.state if (job := jobs.last(name)) else ""

@@ -198,7 +198,7 @@ def test_searches_of_every_process_use_the_old_vectors_until_the_switch(folder: 
 def test_an_open_reader_follows_the_switch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     by_width: dict[int, HashingEncoder] = {256: WIDE, 64: NARROW}
     now = [256]
-    monkeypatch.setattr("semsearch.encoders.lazy.load", lambda _: by_width[now[0]])
+    monkeypatch.setattr("semsearch.encoders.index_encoder.load", lambda _: by_width[now[0]])
     with Index.open(folder) as reader, Index.open(folder, encoder=WIDE) as index:
         assert reader.search("engine number 7", mode="semantic")[0].document == "d7"
         index.reembed(NARROW)
@@ -221,7 +221,7 @@ def test_a_query_that_is_encoded_during_the_switch_is_answered(folder: Path, mon
                     index.reembed(NARROW)
                 return super().encode(texts, role=role)
 
-        monkeypatch.setattr("semsearch.encoders.lazy.load", lambda _: NARROW)
+        monkeypatch.setattr("semsearch.encoders.index_encoder.load", lambda _: NARROW)
         with Index.open(folder) as reader:
             reader._current.now().encoder._model = Switching()  # the old one, which is already loaded
             found = reader.search("engine number 7", mode="semantic")
@@ -301,7 +301,7 @@ def test_an_index_whose_encoder_is_gone_can_be_reembedded(tmp_path: Path, monkey
     def gone(name: str) -> HashingEncoder:
         raise NotFound(f"no encoder is called {name!r}.")
 
-    monkeypatch.setattr("semsearch.encoders.lazy.load", gone)
+    monkeypatch.setattr("semsearch.encoders.index_encoder.load", gone)
     with Index.open(folder) as index:
         with pytest.raises(NotFound, match="semsearch reembed notes"):
             index.search("engine", mode="semantic")

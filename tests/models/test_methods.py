@@ -33,7 +33,7 @@ def roberta(golden: Path) -> Path:
 
 
 def encoder(folder: Path, method: str, prompt: Prompt, **options: Any) -> Any:
-    from semsearch.encoders.masked import MaskedBackend
+    from semsearch.encoders.torch_backend import MaskedBackend
 
     own = models.ROBERTA if "roberta" in folder.name else models.BERT
     bundle = replace(models.described(folder, method, prompt, **options), max_tokens=300, tokens=own)

@@ -19,7 +19,7 @@ from semsearch import Index, SyncOptions
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.encoders.base import BaseEncoder
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.encoders.lazy import LazyEncoder
+from semsearch.encoders.index_encoder import LazyEncoder
 from semsearch.errors import Corrupt, EncoderMismatch, EncodingFailed, Locked, SemsearchError, UsageError
 from semsearch.scale import cluster, parts, pool
 from semsearch.scale.cluster import Engine, most_workers, workers
@@ -334,39 +334,6 @@ def test_an_index_of_another_encoder_is_refused_before_anything_is_embedded(tmp_
     )
     with pytest.raises(EncoderMismatch), ahead:
         pass
-
-
-def test_shards_are_loaded_into_an_index_by_from_vectors(tmp_path: Path, cli: CommandLine) -> None:
-    with ShardFolder(tmp_path / "shards", JOB) as folder:
-        for name, some in (("a", NOTES[:5]), ("b", NOTES[5:]), ("c", [])):
-            for done in answers(some, name):
-                folder.put(done)
-        rows = stored(folder, "a") + stored(folder, "b")
-    home = tmp_path / "home"
-    made = cli.ok(
-        "index", "--from-vectors", tmp_path / "shards", "-n", "own", "-m", "hashing", "--home", home, "--json"
-    )
-    assert made.json["passages"] == made.json["documents"]["added"] == len(rows)
-    hit = cli.ok("query", "kettle number 7", "-n", "own", "--home", home, "--json").json["hits"][0]
-    assert hit["metadata"]["document"] == "n7" and "embedded" not in hit["metadata"]
-
-
-def test_a_document_that_two_shards_have_is_taken_from_the_first_of_the_input(tmp_path: Path, cli: CommandLine) -> None:
-    long = {name: Document("twice", f"The {name} one. " * 30) for name in ("first", "second")}
-    with ShardFolder(tmp_path / "shards", {**JOB, "shards": ["z", "a"]}) as folder:
-        for name, some in (("a", [long["second"], *NOTES[5:]]), ("z", [*NOTES[:5], long["first"]])):
-            for done in answers(some, name):
-                folder.put(done)
-        twice = [row for row in stored(folder, "a") if row["document"] == "twice"]
-        rows = len(stored(folder, "a")) + len(stored(folder, "z")) - len(twice)
-    home = tmp_path / "home"
-    made = cli.ok("index", "--from-vectors", folder.path, "-n", "own", "-m", "hashing", "--home", home, "--json")
-    said = "its id 'twice' was already used in shard-z.parquet"
-    assert made.json["documents"]["added"] == rows and len(twice) > 1
-    assert made.json["skipped"] == [{"path": "shard-a.parquet", "reason": said}] and said in made.err
-    with Index.open(home / "own") as index:
-        texts = [index.get(name)["text"] for name in index.matching() if name.startswith("twice")]
-    assert texts and all("first" in text for text in texts)
 
 
 def test_an_error_on_leaving_ray_never_takes_the_place_of_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:

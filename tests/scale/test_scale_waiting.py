@@ -14,7 +14,7 @@ from helpers.commandline import CommandLine
 from semsearch import Encoder, Index, SyncOptions
 from semsearch.chunking.splitter import Splitter
 from semsearch.documents import waiting_vectors
-from semsearch.encoders.lazy import LazyEncoder
+from semsearch.encoders.index_encoder import LazyEncoder
 from semsearch.errors import Locked
 from semsearch.scale import jobs, parts
 from semsearch.scale.actors import How

@@ -91,7 +91,8 @@ def test_an_id_that_is_too_long_for_an_index_is_skipped_with_the_reason(made: tu
 
 def test_a_name_that_is_no_unicode_is_named(made: tuple[PostgresWriter, Space]) -> None:
     writer, wrong = made[0], "a\udcff"
-    calls = [writer.reader.document, writer.reader.passage_ids, lambda name: writer.delete([name])]
+    assert writer.reader.full_documents([wrong]) == []
+    calls = [writer.reader.passage_ids, lambda name: writer.delete([name])]
     for call in calls:
         with pytest.raises(Unreadable, match="is not valid Unicode"):
             call(wrong)

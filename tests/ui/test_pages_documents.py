@@ -317,7 +317,7 @@ def test_a_job_uses_the_encoder_that_the_open_index_has_loaded(home: Path, monke
 
 
 def test_a_job_survives_a_reload_can_be_stopped_and_loses_nothing_that_was_stored(notes: Path, home: Path) -> None:
-    from semsearch_ui.shared import jobs, progress
+    from semsearch_ui.shared.work import jobs, progress
 
     many = home / "many"
     many.mkdir()
@@ -352,7 +352,7 @@ def test_a_job_survives_a_reload_can_be_stopped_and_loses_nothing_that_was_store
 
 
 def test_a_second_job_on_an_index_is_refused_in_a_sentence(notes: Path, folder: Path) -> None:
-    from semsearch_ui.shared import jobs
+    from semsearch_ui.shared.work import jobs
 
     follow(folder)
     go = threading.Event()
@@ -373,7 +373,7 @@ def test_a_writer_elsewhere_is_a_sentence(notes: Path, folder: Path) -> None:
 
 
 def test_a_fault_of_a_job_is_a_sentence_and_no_traceback(notes: Path) -> None:
-    from semsearch_ui.shared import jobs
+    from semsearch_ui.shared.work import jobs
 
     page = shown()
     jobs.start("notes", "Verify", lambda _: 1 / 0)
@@ -398,7 +398,7 @@ def test_deleting_asks_first_and_says_that_the_files_stay(notes: Path, folder: P
 
 
 def test_a_deletion_that_is_stopped_has_deleted_nothing(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from semsearch_ui.shared import jobs
+    from semsearch_ui.shared.work import jobs
 
     delete = Index.delete
 
@@ -417,7 +417,7 @@ def test_a_deletion_that_is_stopped_has_deleted_nothing(notes: Path, monkeypatch
 
 
 def test_work_that_cannot_be_stopped_says_why(notes: Path) -> None:
-    from semsearch_ui.shared import jobs
+    from semsearch_ui.shared.work import jobs
 
     go = threading.Event()
     jobs.start("notes", "Compact", lambda _: jobs.Outcome(str(go.wait(60))), stoppable=False, about="one rewrite.")

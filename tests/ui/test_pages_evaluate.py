@@ -354,7 +354,7 @@ def test_a_job_that_is_stopped_keeps_what_was_measured_before(notes: Path) -> No
     import threading
 
     from semsearch_ui.evaluate import metric_job
-    from semsearch_ui.shared import jobs
+    from semsearch_ui.shared.work import jobs
 
     first_is_done = threading.Event()
 

@@ -162,7 +162,7 @@ def test_while_an_index_fills_its_page_says_how_far_it_is(home: Path) -> None:
     from threading import Event
 
     from semsearch import Progress
-    from semsearch_ui.shared import jobs
+    from semsearch_ui.shared.work import jobs
 
     Index.create("documents").close()
     go, told = Event(), Event()

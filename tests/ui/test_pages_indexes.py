@@ -186,7 +186,7 @@ def test_verify_and_compact_say_what_they_found(notes: Path) -> None:
 
 
 def test_a_dump_is_downloaded_and_restored(notes: Path, home: Path) -> None:
-    from semsearch_ui.shared import jobs
+    from semsearch_ui.shared.work import jobs
 
     page = click(shown(), "Dump")
     assert ended("notes") == "done"
@@ -224,7 +224,7 @@ def test_removing_asks_for_the_name_and_says_what_stays(notes: Path) -> None:
 
 
 def test_an_index_that_is_written_to_is_not_removed(notes: Path) -> None:
-    from semsearch_ui.shared import jobs
+    from semsearch_ui.shared.work import jobs
 
     page = shown()
     page.text_input(key="remove notes").set_value("notes")

@@ -15,7 +15,7 @@ from helpers.pages import ended
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Progress, SemsearchError
-from semsearch_ui.shared import background, jobs, progress
+from semsearch_ui.shared.work import background, jobs, progress
 
 PAGE = "from semsearch_ui import job_list\njob_list.show()"
 

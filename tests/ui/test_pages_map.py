@@ -23,11 +23,11 @@ from streamlit.testing.v1 import AppTest
 from semsearch import Document, Index, MissingExtra, Query, SemsearchError
 from semsearch.errors import install_command
 from semsearch.search.layouts import layout, umap_process
-from semsearch_ui.handover import last_search
 from semsearch_ui.map import actions, duplicates, layouts, selection, topics
 from semsearch_ui.map import canvas as space_canvas
 from semsearch_ui.map import points as space_points
-from semsearch_ui.shared import background, jobs
+from semsearch_ui.shared import last_search
+from semsearch_ui.shared.work import background, jobs
 
 PAGE = """
 import streamlit as st

@@ -173,7 +173,7 @@ def test_a_template_with_an_error_is_not_scored(bert: str) -> None:
 
 
 def test_a_template_that_was_typed_over_is_passed_over_and_scored_when_it_is_wanted_again(bert: str) -> None:
-    from semsearch_ui.shared import background
+    from semsearch_ui.shared.work import background
     from semsearch_ui.templates.score import WANTED
 
     go = threading.Event()

@@ -456,7 +456,7 @@ def test_one_encoder_is_told_in_full(home: Path) -> None:
 
 
 def test_a_model_that_is_not_here_is_not_loaded_and_cannot_be_fetched_offline(home: Path) -> None:
-    from semsearch_ui.shared import jobs
+    from semsearch_ui.shared.work import jobs
 
     page = shown("Encoders")
     page.selectbox(key="encoder").set_value("bge-small-en-v1.5")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from semsearch_ui.shared import highlight, messages
+from semsearch_ui.shared import messages
+from semsearch_ui.shared.texts import highlight
 
 SPOOFED = "bill\u202efdp.exe\u2066 \x1b[1m\u061c"
 

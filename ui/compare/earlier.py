@@ -10,8 +10,7 @@ import streamlit as st
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from .. import remembered
-from ..shared import tables, widgets
+from ..shared import remembered, tables, widgets
 
 MOST, LONGEST = 500, 1_000  # comparisons; letters of a sentence
 FIELDS = {"first": str, "second": str, "encoder": str, "fingerprint": str, "cosine": float, "day": str}

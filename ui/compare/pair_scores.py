@@ -15,10 +15,10 @@ from semsearch import Encoder, Progress, sts
 from semsearch.evaluation import pearson, rankdata, spearman
 from semsearch.utils.quantities import count
 
-from ..shared import jobs
 from ..shared.encoder_picker import measure_in_job, short_name
 from ..shared.messages import plain
 from ..shared.pairs import Pair
+from ..shared.work import jobs
 from .uploaded_pairs import PairSet
 
 WINDOW = 64  # pairs per batch: between two, a rerun or a stop takes effect

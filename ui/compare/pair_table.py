@@ -10,10 +10,11 @@ from semsearch import Encoder
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..shared import charts, encoder_picker, jobs, messages, tables, widgets
+from ..shared import charts, encoder_picker, messages, tables, widgets
 from ..shared.messages import plain
 from ..shared.pairs import Pair
 from ..shared.widgets import URL
+from ..shared.work import jobs
 from . import chart_files, correlation, one_pair, pair_scores, uploaded_pairs
 from .pair_scores import Scored
 from .uploaded_pairs import PairSet

@@ -16,7 +16,8 @@ from semsearch import SemsearchError, Splitter, SyncOptions
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..shared import jobs, messages, pool, progress, tables, widgets
+from ..shared import messages, pool, tables, widgets
+from ..shared.work import jobs, progress
 from . import read_options
 
 UPLOAD_STOPPED = "The files that were added so far stay. Drop the others again."

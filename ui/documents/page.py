@@ -11,9 +11,10 @@ from semsearch import Index
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..shared import examples, index_picker, jobs, messages, pool, tables, widgets
+from ..shared import examples, index_picker, messages, pool, tables, widgets
 from ..shared.messages import plain, size
 from ..shared.widgets import URL
+from ..shared.work import jobs
 from . import add, passages, skipped
 
 ROWS = 200  # of the table at a time

@@ -12,8 +12,9 @@ from semsearch.training import base_model_of
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..shared import encoder_picker, index_picker, jobs, messages, pairs, widgets
+from ..shared import encoder_picker, index_picker, messages, pairs, widgets
 from ..shared.widgets import URL
+from ..shared.work import jobs
 from . import encoder_metrics, metric_job
 from .encoder_metrics import TITLES
 

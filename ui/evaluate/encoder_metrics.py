@@ -9,8 +9,9 @@ from semsearch import Encoder, Progress
 from semsearch.evaluation import EmbeddingGeometry, pair_geometry, sts_task, text_geometry
 from semsearch.types import JsonObject
 
-from ..shared import jobs, runs
+from ..shared import runs
 from ..shared.encoder_picker import short_name
+from ..shared.work import jobs
 
 TITLES = {"stsb": "STS-B", "sickr": "SICK-R"}  # as tables write them; the others in capitals
 DETAILS = ("spearman", "pearson", "subsets", "pairs")  # of a task, saved with the run

@@ -19,7 +19,7 @@ from semsearch.evaluation import (
 from semsearch.types import JsonObject, Mode
 
 from ..shared import runs
-from ..shared.jobs import Report
+from ..shared.work.jobs import Report
 from .encoder_metrics import figures
 from .judged_results import digest
 

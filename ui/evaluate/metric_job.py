@@ -8,8 +8,9 @@ from semsearch import SemsearchError
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..shared import jobs, runs, widgets
+from ..shared import runs, widgets
 from ..shared.encoder_picker import measure_in_job, short_name
+from ..shared.work import jobs
 
 KEY = ("Evaluate",)  # one at a time: a second job would spoil the times of the first
 STOPPED = "The runs measured before the stop are saved."

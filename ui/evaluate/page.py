@@ -11,9 +11,10 @@ import streamlit as st
 from semsearch import Index
 from semsearch.types import JsonObject
 
-from ..shared import index_picker, jobs, messages, pool, widgets
+from ..shared import index_picker, messages, pool, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
+from ..shared.work import jobs
 from . import encoder_form, index_metrics, judged_hits, judged_results, metric_job, run_table
 
 Names = Sequence[str]

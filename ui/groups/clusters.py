@@ -12,9 +12,10 @@ from semsearch import NotFound, Timeline, Topics
 from semsearch.types import JsonObject, Period
 from semsearch.utils.quantities import count
 
-from ..shared import background, charts, messages, pool, tables, widgets
+from ..shared import charts, messages, pool, tables, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
+from ..shared.work import background
 
 MOST, LISTED = 100, 50  # clusters that can be asked for, documents at a time
 NAMED = len(charts.AREAS)  # clusters in the chart

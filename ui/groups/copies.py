@@ -12,8 +12,9 @@ from semsearch import Copies
 from semsearch.types import JsonObject, Keep
 from semsearch.utils.quantities import count
 
-from ..shared import background, messages, pool, tables, widgets
+from ..shared import messages, pool, tables, widgets
 from ..shared.widgets import URL
+from ..shared.work import background
 
 COLUMNS = {
     "copy": tables.MEDIUM,

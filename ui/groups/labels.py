@@ -13,10 +13,10 @@ from semsearch import Index, Label, LabelAccuracy, SemsearchError
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..handover import tagging
-from ..shared import background, messages, pool, tables, widgets
+from ..shared import messages, pool, tables, widgets
 from ..shared.messages import one_line
 from ..shared.widgets import URL
+from ..shared.work import background, tagging
 
 EXAMPLES = "label.examples"  # of the session, by the name of the index
 OFFERED, LETTERS, SHOWN, LISTED = (

@@ -11,7 +11,8 @@ import streamlit as st
 from semsearch import Encoder, Index, SemsearchError, Splitter
 from semsearch.utils.quantities import count
 
-from ..shared import encoder_picker, index_picker, jobs, messages, navigation, widgets
+from ..shared import encoder_picker, index_picker, messages, navigation, widgets
+from ..shared.work import jobs
 
 ALL_OR_NOTHING = "it is created completely or not at all"
 

@@ -12,8 +12,9 @@ from semsearch import Index, SemsearchError
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..shared import index_picker, jobs, messages, pool, tables, widgets
+from ..shared import index_picker, messages, pool, tables, widgets
 from ..shared.messages import plain, size
+from ..shared.work import jobs
 from . import new_index, reembed
 
 Work = Callable[[Path, jobs.Report], jobs.Outcome]

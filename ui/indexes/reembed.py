@@ -8,8 +8,9 @@ from semsearch import Encoder, Index, SemsearchError
 from semsearch.types import JsonObject, ReembedReport
 from semsearch.utils.quantities import count
 
-from ..shared import encoder_picker, jobs, messages, widgets
+from ..shared import encoder_picker, messages, widgets
 from ..shared.messages import plain
+from ..shared.work import jobs
 
 STOPPED = "Searches use the present vectors. Begin it again with the same encoder to go on."
 

@@ -9,8 +9,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from semsearch.utils.quantities import count
 
-from ..handover import tagging
 from ..shared import index_picker, messages, navigation
+from ..shared.work import tagging
 from .points import Points
 from .selection import Selection
 

@@ -11,7 +11,8 @@ import streamlit as st
 from semsearch import Index, MissingExtra, Progress
 from semsearch.types import Layout
 
-from ..shared import jobs, messages, progress, widgets
+from ..shared import messages, widgets
+from ..shared.work import jobs, progress
 from . import points
 from .duplicates import Floats
 from .points import Points

@@ -11,10 +11,11 @@ from streamlit.delta_generator import DeltaGenerator
 from semsearch.evaluation import group_names
 from semsearch.utils.quantities import count
 
-from ..shared import background, highlight, index_picker, messages, navigation, tables, widgets
+from ..shared import index_picker, messages, navigation, tables, widgets
 from ..shared.messages import one_line, plain
-from ..shared.texts import markup
+from ..shared.texts import highlight, markup
 from ..shared.widgets import URL
+from ..shared.work import background
 from . import actions, duplicates, points
 from .duplicates import PAIRS
 from .points import BY_KEY, Points

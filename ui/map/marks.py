@@ -12,8 +12,7 @@ from semsearch.types import JsonObject
 from semsearch.utils.quantities import count, rounded_down
 from semsearch.utils.strength import CHANCE
 
-from ..handover import last_search
-from ..shared import index_picker, messages, navigation, pool
+from ..shared import index_picker, last_search, messages, navigation, pool
 from ..shared.widgets import URL
 from .points import Points
 

@@ -8,8 +8,8 @@ import streamlit as st
 from semsearch.evaluation import NestedTopic, nested_topics
 from semsearch.types import JsonObject
 
-from ..shared import background
 from ..shared.messages import one_line
+from ..shared.work import background
 from .duplicates import Floats
 from .layouts import Placed
 from .points import BY_KEY, TOPIC, Colours, Points

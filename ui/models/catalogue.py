@@ -10,8 +10,9 @@ import streamlit as st
 from semsearch import Encoder, SemsearchError
 from semsearch.types import JsonObject
 
-from ..shared import background, encoder_picker, jobs, messages, tables, widgets
+from ..shared import encoder_picker, messages, tables, widgets
 from ..shared.messages import size
+from ..shared.work import background, jobs
 
 HUB = "hf:"
 FACTS = {

@@ -14,8 +14,9 @@ import streamlit as st
 from semsearch import Encoder, Index, Progress, SemsearchError
 from semsearch.types import JsonObject
 
-from ..shared import encoder_picker, jobs, messages, tables
+from ..shared import encoder_picker, messages, tables
 from ..shared.messages import plain, size
+from ..shared.work import jobs
 from . import commands
 
 KEY = "Export"

@@ -11,9 +11,10 @@ import streamlit as st
 from semsearch import Encoder, Index, SemsearchError
 from semsearch.types import JsonObject
 
-from ..shared import background, encoder_picker, messages, widgets
+from ..shared import encoder_picker, messages, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
+from ..shared.work import background
 from . import commands, train_options, train_runs
 from .methods import training_methods
 

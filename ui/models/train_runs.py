@@ -14,9 +14,10 @@ import streamlit as st
 from semsearch import SemsearchError
 from semsearch.training import TrainingRun, training_run, training_runs
 
-from ..shared import messages, navigation, progress, widgets
+from ..shared import messages, navigation, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
+from ..shared.work import progress
 from . import commands, run_charts, run_comparison
 
 ALIVE = ("starting", "running", "stopping", "ending")

@@ -14,9 +14,8 @@ from semsearch.utils.quantities import rounded_down
 from semsearch.utils.strength import CHANCE
 from semsearch.utils.untrusted import visible
 
-from ..shared import highlight
 from ..shared.messages import one_line
-from ..shared.texts import markup
+from ..shared.texts import highlight, markup
 from .results import Found
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import streamlit as st
 from semsearch.types import JsonObject
 from semsearch.utils.untrusted import visible
 
-from .. import remembered
+from ..shared import remembered
 from ..shared.messages import one_line
 from . import reader
 

@@ -13,8 +13,7 @@ from semsearch import Query, SemsearchError
 from semsearch.evaluation import Judgements
 from semsearch.types import JsonObject
 
-from .. import remembered
-from ..shared import messages, pool
+from ..shared import messages, pool, remembered
 from . import card, export, history, hit_list, reader, refine, results, snippets, suggestions
 from .hit_list import text, texts
 from .results import Answer, Found

@@ -14,8 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from semsearch import Query, SemsearchError
 from semsearch.utils.quantities import count
 
-from ..handover import last_search
-from ..shared import examples, index_picker, messages, navigation, pool, scripts, widgets
+from ..shared import examples, index_picker, last_search, messages, navigation, pool, scripts, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
 from . import filters, footer, history, hits, reader, results, second_reading

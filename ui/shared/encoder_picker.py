@@ -16,9 +16,10 @@ import streamlit as st
 from semsearch import Encoder, SemsearchError
 from semsearch.prompts import templates
 
-from . import jobs, messages, pool, widgets
+from . import messages, pool, widgets
 from .messages import Place
 from .widgets import URL
+from .work import jobs
 
 MODELS = "Models"  # the key of jobs that fetch and remove one
 WRITE = "A name, a folder, or FOLDER#TEMPLATE"

@@ -9,7 +9,8 @@ import streamlit as st
 
 from semsearch import Index, SemsearchError
 
-from . import background, index_picker, jobs, messages, navigation, pool, progress, widgets
+from . import index_picker, messages, navigation, pool, widgets
+from .work import background, jobs, progress
 
 SHOWN = 3
 TRIED = 12  # searches

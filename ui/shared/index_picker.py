@@ -13,7 +13,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Index, SemsearchError
 
-from . import jobs, messages, pool
+from . import messages, pool
+from .work import jobs
 
 KEY, EARLIER = "n", "index"  # the parameter of the URL, also the key of the widget; its name in old links
 CURRENT, DEFAULT, SEEN, PAGE = "current indexes", "default index", "indexes of the URL", "page"

@@ -11,8 +11,9 @@ from semsearch import Progress
 from semsearch.evaluation import search_templates, sts_pairs, template_grid
 from semsearch.utils.quantities import count
 
-from ..shared import encoder_picker, jobs, messages, pairs, runs, tables, widgets
+from ..shared import encoder_picker, messages, pairs, runs, tables, widgets
 from ..shared.pairs import Pair
+from ..shared.work import jobs
 
 KEY = ("Templates",)
 FEWEST = 4  # texts without scores

@@ -11,8 +11,9 @@ from semsearch import Encoder, SemsearchError, sts
 from semsearch.evaluation import TemplateCheck
 from semsearch.types import JsonObject
 
-from ..shared import background, encoder_picker, messages, pairs, tables, widgets
+from ..shared import encoder_picker, messages, pairs, tables, widgets
 from ..shared.pairs import Pair
+from ..shared.work import background
 
 TRIED = "templates tried"
 WANTED = "template to score"  # the newest one of a session, which alone is scored

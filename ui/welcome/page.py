@@ -14,8 +14,9 @@ from semsearch import Index, SemsearchError, SyncReport
 from semsearch.types import Survey
 from semsearch.utils.quantities import count
 
-from ..shared import background, index_picker, jobs, messages, navigation, pool, progress, widgets
+from ..shared import index_picker, messages, navigation, pool, widgets
 from ..shared.messages import size
+from ..shared.work import background, jobs, progress
 from . import folders
 
 PATH, FILES = "first folder", "first files"  # keys of the widgets

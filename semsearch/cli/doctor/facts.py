@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from importlib import metadata, util
 from pathlib import Path
 
-from semsearch.encoders.gpu_driver import Driver, driver
+from semsearch.encoders.device import Driver, driver
 
 OWNED = ("faiss", "onnxruntime", "torch")  # modules that come in several builds, from different wheels
 PCI = Path("/sys/bus/pci/devices")

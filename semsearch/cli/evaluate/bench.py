@@ -12,7 +12,7 @@ from semsearch import settings
 from semsearch.cli.lookup import choose_index, open_index, use_device
 from semsearch.cli.options import DeviceOption, JsonFlag, ModelOption, NameArgument, NameOption, Options, flag, value
 from semsearch.cli.output import console
-from semsearch.encoders import background
+from semsearch.encoders import pair_similarity
 from semsearch.errors import UsageError
 from semsearch.types import JsonObject
 
@@ -46,7 +46,11 @@ def bench(
         raise UsageError("an index is measured with its own encoder.", "Leave out -m, or the index.")
     options: Options = ctx.obj
     found = (
-        {"index": None, "encoder": _engines(model, background.texts()[:sample], keep, options), "vectors": None}
+        {
+            "index": None,
+            "encoder": _engines(model, pair_similarity.unrelated_texts()[:sample], keep, options),
+            "vectors": None,
+        }
         if model
         else _index(options, choose_index(options, name, named), sample, k, recall, keep)
     )

@@ -18,11 +18,11 @@ from semsearch.cli.input_files import read_pairs, read_texts
 from semsearch.cli.lookup import load_encoder, model_names
 from semsearch.cli.options import EncoderOptions, ModelsOption, flag, value
 from semsearch.cli.output import console
+from semsearch.encoders import pair_similarity
 from semsearch.errors import UnknownName, UsageError
 from semsearch.evaluation.papers import figures
 from semsearch.evaluation.sts import StsResult
 from semsearch.settings import data_folder
-from semsearch.utils import calibration
 
 Encoders = Mapping[str, semsearch.Encoder]  # by the name on the command line
 Comparison = dict[str, float | None]  # cosine and strength
@@ -162,7 +162,7 @@ def _print_matrix(texts: Sequence[str], encoders: Encoders, as_json: bool) -> No
     for name, encoder in encoders.items():
         vectors = encoder.encode(texts)
         cosines[name] = one = (vectors @ vectors.T).clip(-1, 1)
-        strengths = calibration.calibrate(one, encoder.background) if encoder.background else None
+        strengths = pair_similarity.calibrate(one, encoder.background) if encoder.background else None
         found[name] = {"cosine": one, "strength": strengths}
     if as_json:
         console.emit({"schema": 1, "texts": list(texts), "models": found})

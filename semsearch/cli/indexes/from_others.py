@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import semsearch
 from semsearch.cli.lookup import existing_paths
-from semsearch.documents import store_places
+from semsearch.documents import vector_database_files
 from semsearch.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,15 +36,15 @@ def origin(
     """Where the documents come from. `encoder`: whether one is named. Raises UsageError, NotFound."""
     if from_vectors is not None:
         return _vectors(from_vectors, paths, kind, fields, encoder=encoder)
-    if kind not in store_places.KINDS:
+    if kind not in vector_database_files.KINDS:
         return Origin(paths, kind, fields)
     if len(paths) != 1:
         raise UsageError(f"--from {kind} takes one PATH, not {len(paths)}.", "Index each store by itself.")
     fields = fields or semsearch.Fields()
     if fields.sql:
         raise UsageError(f"--sql is for databases of your own, not for --from {kind}.", "Leave out one of them.")
-    if store_places.is_followed(kind, paths[0]):
-        return Origin([store_places.database(kind, paths[0])], "sqlite", replace(fields, sql=kind))
+    if vector_database_files.is_followed(kind, paths[0]):
+        return Origin([vector_database_files.database(kind, paths[0])], "sqlite", replace(fields, sql=kind))
     return Origin(paths, kind, fields, lambda index, tell: index.add_from(kind, paths[0], fields=fields, progress=tell))
 
 

@@ -38,7 +38,7 @@ from semsearch.cli.options import (
 from semsearch.cli.output import console, index_report
 from semsearch.cli.output.progress import sync_progress
 from semsearch.cli.ray_options import RayOptions
-from semsearch.documents import store_places
+from semsearch.documents import vector_database_files
 from semsearch.documents.parsing.ocr import check as check_recognition
 from semsearch.errors import Locked, NotFound, UsageError
 from semsearch.types import SyncReport
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from semsearch import SyncOptions
 
 LOADERS = ", ".join(plugins.own_names("semsearch.documents.loaders"))
-KINDS = Choice(["auto", "files", *LOADERS.split(", "), *store_places.KINDS])
+KINDS = Choice(["auto", "files", *LOADERS.split(", "), *vector_database_files.KINDS])
 BACKENDS = Choice(["auto", *plugins.own_names("semsearch.vector_index.backends")])
 RETRY_SECONDS = 5  # after which a watcher tries again to write to an index that another process writes to
 Chunk = Literal["sentences", "tokens", "markdown", "none"]

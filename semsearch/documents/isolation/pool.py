@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 
 from semsearch.documents.isolation.limits import Limits
-from semsearch.documents.isolation.process import Worker
+from semsearch.documents.isolation.process import ReaderProcess
 from semsearch.documents.parsing.records import WHOLE, Fields, Span
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
@@ -29,15 +29,15 @@ class Pool:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._workers: list[Worker] = []
-        self._idle: list[Worker] = []
-        self._wanted: SimpleQueue[SimpleQueue[Worker | Exception]] = SimpleQueue()
+        self._workers: list[ReaderProcess] = []
+        self._idle: list[ReaderProcess] = []
+        self._wanted: SimpleQueue[SimpleQueue[ReaderProcess | Exception]] = SimpleQueue()
         self._watcher: Thread | None = None
 
     def read(
         self, loader: str, path: Path, fields: Fields, limits: Limits, most: int, span: Span
     ) -> Iterator[Document | Skipped]:
-        """What a loader finds in a file. Raises as `Worker.read` does."""
+        """What a loader finds in a file. Raises as `ReaderProcess.read`."""
         worker = self._take()
         try:
             if not worker.ready:
@@ -63,7 +63,7 @@ class Pool:
         for worker in self._workers:
             worker.abandon()
 
-    def _take(self) -> Worker:
+    def _take(self) -> ReaderProcess:
         """A process that no other thread uses."""
         with self._lock:
             found = next((worker for worker in self._idle if worker.is_usable()), None)
@@ -73,14 +73,14 @@ class Pool:
                 self._watcher.start()
         if found is not None:
             return found
-        answer: SimpleQueue[Worker | Exception] = SimpleQueue()
+        answer: SimpleQueue[ReaderProcess | Exception] = SimpleQueue()
         self._wanted.put(answer)
         started = answer.get()
         if isinstance(started, Exception):
             raise Unreadable(f"no process could be started to read it: {started}") from started
         return started
 
-    def _give_back(self, worker: Worker) -> None:
+    def _give_back(self, worker: ReaderProcess) -> None:
         if not worker.ready:
             worker.kill()
         with self._lock:
@@ -102,9 +102,9 @@ class Pool:
             for worker in workers:
                 worker.kill() if worker in old else worker.check()
 
-    def _start(self, answer: SimpleQueue[Worker | Exception]) -> None:
+    def _start(self, answer: SimpleQueue[ReaderProcess | Exception]) -> None:
         try:
-            worker = Worker()
+            worker = ReaderProcess()
         except Exception as error:  # no memory, too many processes, a program that is no Python
             answer.put(error)
             return
@@ -119,7 +119,7 @@ _pool = Pool()
 def read(
     loader: str, path: Path, fields: Fields, limits: Limits, most: int, span: Span = WHOLE
 ) -> Iterator[Document | Skipped]:
-    """What a loader finds in a file, up to `most` bytes, read by another process. Raises as `Worker.read` does."""
+    """What a loader finds in a file, up to `most` bytes, read by another process. Raises as `ReaderProcess.read`."""
     return _pool.read(loader, path, fields, limits, most, span)
 
 

@@ -22,12 +22,11 @@ from typing import Any, BinaryIO, Protocol
 from semsearch.documents.isolation import pool
 from semsearch.documents.isolation.limits import Exceeded as Exceeded
 from semsearch.documents.isolation.limits import Limits as Limits
-from semsearch.documents.parsing.enclosed import MOST_DEPTH
-from semsearch.documents.parsing.enclosed import Enclosed as Enclosed
-from semsearch.documents.parsing.enclosed import Heartbeat as Heartbeat
 from semsearch.documents.parsing.file_type import kind_of_bytes, records_on_stdin
-from semsearch.documents.parsing.records import WHOLE, Digest, Step
+from semsearch.documents.parsing.records import MOST_DEPTH, WHOLE, Digest, Step
+from semsearch.documents.parsing.records import Enclosed as Enclosed
 from semsearch.documents.parsing.records import Fields as Fields
+from semsearch.documents.parsing.records import Heartbeat as Heartbeat
 from semsearch.documents.parsing.records import Place as Place
 from semsearch.documents.parsing.records import Span as Span
 from semsearch.documents.suffixes import LOADERS
@@ -35,7 +34,7 @@ from semsearch.errors import SemsearchError, Unreadable
 from semsearch.types import Document, Skipped
 from semsearch.utils import plugins
 from semsearch.utils.atomic_write import scratch_folder
-from semsearch.utils.reasons import one_line, shortened
+from semsearch.utils.untrusted import one_line, shortened
 
 _HERE = sys.modules[__name__]
 _DEFAULT = Fields()

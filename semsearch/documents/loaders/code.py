@@ -14,9 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch.documents.parsing.charset import decode
+from semsearch.documents.parsing.charset import read_text
 from semsearch.documents.parsing.records import Fields
-from semsearch.documents.parsing.regular_file import read_regular
 from semsearch.documents.parsing.text_writer import MOST_HEADING
 from semsearch.types import Document, Mark
 
@@ -59,7 +58,7 @@ MOST_NAME = 100  # characters
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
     """One document without a title, whose lines are those of the file; without marks where there is no grammar."""
-    text, note = decode(read_regular(path))
+    text, note = read_text(path)
     name = GRAMMARS.get(path.suffix.lower(), "")
     root = _parsed(text, name) if name else None
     if root is None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from semsearch.documents.file_access import read_regular
 from semsearch.documents.parsing import mail_message
 from semsearch.documents.parsing.charset import looks_binary
-from semsearch.documents.parsing.enclosed import Enclosed
-from semsearch.documents.parsing.records import Fields
-from semsearch.documents.parsing.regular_file import read_regular
+from semsearch.documents.parsing.records import Enclosed, Fields
 from semsearch.errors import Unreadable
 from semsearch.types import Document
 

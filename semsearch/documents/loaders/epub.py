@@ -14,8 +14,7 @@ from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
 from semsearch.documents.parsing.charset import decode
-from semsearch.documents.parsing.html_content import Content, tree
-from semsearch.documents.parsing.html_text import text_of
+from semsearch.documents.parsing.html_page import Content, text_of, tree
 from semsearch.documents.parsing.records import Fields
 from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.documents.parsing.zipped_xml import Archive
@@ -98,7 +97,7 @@ def _write(page: str, title: str, writer: TextWriter) -> None:
     content = Content(tree(page))
     if title and not _has_heading(content.root):
         writer.heading(title, 2)
-    text_of(content.root, content.dropped, writer)
+    text_of(content, writer)
 
 
 def _has_heading(root: _Element) -> bool:

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from semsearch.documents.file_access import read_regular
 from semsearch.documents.parsing.charset import decode, looks_binary
-from semsearch.documents.parsing.html_content import Content, tree
-from semsearch.documents.parsing.html_text import text_of
+from semsearch.documents.parsing.html_page import Content, text_of, tree
 from semsearch.documents.parsing.records import Fields
-from semsearch.documents.parsing.regular_file import read_regular
 from semsearch.types import Document, JsonObject
 
 ISOLATED = True
@@ -21,9 +20,8 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
     """One document, titled as in its `head`; the metadata names a character set that was guessed."""
     page, note = _page(read_regular(path))
     root = tree(page)
-    content = Content(root)
     title = " ".join("".join(e.itertext()).split()) if (e := root.find("head/title")) is not None else ""
-    yield text_of(content.root, content.dropped).document(title, note)
+    yield text_of(Content(root)).document(title, note)
 
 
 def _page(data: bytes) -> tuple[str, JsonObject]:

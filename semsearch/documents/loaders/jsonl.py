@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from semsearch.documents.file_access import open_regular
 from semsearch.documents.parsing.charset import looks_binary
 from semsearch.documents.parsing.json_size import MOST_NESTED, MOST_VALUES, has_too_many_values
 from semsearch.documents.parsing.records import Digest, Fields, Place, Step, to_document
-from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 

@@ -13,9 +13,8 @@ from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch.documents.parsing.charset import decode
+from semsearch.documents.parsing.charset import read_text
 from semsearch.documents.parsing.records import Fields, number_or_text
-from semsearch.documents.parsing.regular_file import read_regular
 from semsearch.documents.parsing.text_writer import MOST_HEADING
 from semsearch.types import Document, Mark
 
@@ -38,7 +37,7 @@ _CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
     """One document, titled as in its front matter, else by its first heading of level one."""
-    text, note = decode(read_regular(path))
+    text, note = read_text(path)
     front = _FRONT.match(text, 0, MOST_FRONT)
     data = _key_values(front.group(1)) if front else {}
     headings = _headings(text, front.end() if front else 0)

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from semsearch.documents.file_access import open_regular
 from semsearch.documents.parsing import mail_message
-from semsearch.documents.parsing.enclosed import Enclosed
-from semsearch.documents.parsing.records import Fields
-from semsearch.documents.parsing.regular_file import open_regular
+from semsearch.documents.parsing.records import Enclosed, Fields
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 

@@ -13,10 +13,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from semsearch.documents.file_access import read_regular
 from semsearch.documents.parsing.charset import decode, storable
 from semsearch.documents.parsing.json_size import has_too_many_values
 from semsearch.documents.parsing.records import Fields
-from semsearch.documents.parsing.regular_file import read_regular
 from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.errors import Unreadable
 from semsearch.types import Document, JsonObject

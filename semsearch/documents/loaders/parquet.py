@@ -7,22 +7,22 @@ Most Parquet files are tables of numbers, so a folder's are left out like other 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from semsearch.documents.file_access import open_regular
 from semsearch.documents.parsing.records import (
     WHOLE,
     Fields,
     Place,
     Span,
     check_columns,
+    imported,
     no_text_field,
     text_fields_of,
     to_document,
 )
-from semsearch.documents.parsing.regular_file import open_regular
-from semsearch.errors import Unreadable, install_command
+from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 
 RECORDS = True
@@ -92,7 +92,4 @@ def _is_read(pa: Any, kind: Any) -> bool:
 
 
 def _arrow(module: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise Unreadable(f"Parquet needs pyarrow: {install_command('arrow')}") from error
+    return imported(module, "Parquet needs pyarrow", "arrow")

@@ -9,23 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from semsearch.documents.parsing import ocr
 from semsearch.documents.parsing.charset import newlines
-from semsearch.documents.parsing.enclosed import Heartbeat
-from semsearch.documents.parsing.records import Fields
+from semsearch.documents.parsing.records import Fields, Heartbeat, imported
 from semsearch.documents.parsing.text_writer import MOST_HEADING, TextWriter
-from semsearch.errors import Unreadable, install_command
+from semsearch.errors import Unreadable
 from semsearch.types import Document, JsonObject, Mark
 from semsearch.utils.quantities import count
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from pypdfium2 import PdfDocument
 
 ISOLATED = True
@@ -48,7 +44,7 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Heartbeat]:
 
 
 def _read(path: Path, languages: str | None) -> Iterator[Document | Heartbeat]:
-    pdfium = _pdfium()
+    pdfium = imported("pypdfium2", "needs pypdfium2", "docs")
     try:
         pdf = pdfium.PdfDocument(path)
     except pdfium.PdfiumError as error:
@@ -73,13 +69,6 @@ def _read(path: Path, languages: str | None) -> Iterator[Document | Heartbeat]:
     if broken:
         metadata["unreadable_pages"] = broken[:MOST_BROKEN]
     yield Document("", text, metadata, title or None, marks)
-
-
-def _pdfium() -> ModuleType:
-    try:
-        return import_module("pypdfium2")
-    except ImportError as error:
-        raise Unreadable(f"needs pypdfium2: {install_command('docs')}") from error
 
 
 def _pages(pdf: PdfDocument, error_type: type[Exception]) -> tuple[list[str], list[int]]:

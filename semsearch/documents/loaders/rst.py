@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
 
-from semsearch.documents.parsing.charset import decode
+from semsearch.documents.parsing.charset import read_text
 from semsearch.documents.parsing.records import Fields, number_or_text
-from semsearch.documents.parsing.regular_file import read_regular
 from semsearch.types import Document, Mark
 
 ISOLATED = False  # one line after the other
@@ -23,7 +22,7 @@ _MARKUP = re.compile(r":[\w:]+:(?=`)|[`*|]")
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
     """One document, titled by its field "Title", else by its section title above all others."""
-    text, note = decode(read_regular(path))
+    text, note = read_text(path)
     data = _leading_fields(text)
     title = next((str(data.pop(key)) for key in list(data) if key.casefold() == "title"), None)
     sections = _sections(text)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from semsearch.documents.file_access import read_regular
 from semsearch.documents.parsing.records import Fields
-from semsearch.documents.parsing.regular_file import read_regular
 from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.errors import Unreadable
 from semsearch.types import Document, JsonObject

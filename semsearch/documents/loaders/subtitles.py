@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from semsearch.documents.parsing.charset import decode
+from semsearch.documents.parsing.charset import read_text
 from semsearch.documents.parsing.records import Fields
-from semsearch.documents.parsing.regular_file import read_regular
 from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.errors import Unreadable
 from semsearch.types import Document
@@ -40,7 +39,7 @@ class _Cue(NamedTuple):
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
     """One document without a title. Raises Unreadable for a file without any times."""
-    text, note = decode(read_regular(path))
+    text, note = read_text(path)
     writer = TextWriter()
     for cues in _paragraphs(_cues(text)):
         writer.heading(_clock(cues[0].start), 2)

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from semsearch.documents.parsing.charset import decode
+from semsearch.documents.parsing.charset import read_text
 from semsearch.documents.parsing.records import Fields
-from semsearch.documents.parsing.regular_file import read_regular
 from semsearch.types import Document
 
 ISOLATED = False
@@ -18,5 +17,5 @@ ISOLATED = False
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
     """One document without a title, whose lines are those of the file."""
-    text, note = decode(read_regular(path))
+    text, note = read_text(path)
     yield Document(id="", text=text, metadata=note, lines=True)

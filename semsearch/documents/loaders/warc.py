@@ -14,10 +14,9 @@ from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from semsearch.documents.file_access import open_regular
 from semsearch.documents.parsing.charset import storable
-from semsearch.documents.parsing.enclosed import Enclosed
-from semsearch.documents.parsing.records import Fields
-from semsearch.documents.parsing.regular_file import open_regular
+from semsearch.documents.parsing.records import Enclosed, Fields
 from semsearch.errors import Unreadable
 from semsearch.types import Skipped
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time, timedelta
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
+from semsearch.documents.file_access import open_regular
 from semsearch.documents.parsing.charset import storable
-from semsearch.documents.parsing.records import Fields
-from semsearch.documents.parsing.regular_file import open_regular
-from semsearch.errors import Unreadable, install_command
+from semsearch.documents.parsing.records import Fields, imported
+from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 
 ISOLATED = True
@@ -28,7 +26,7 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
 
     Raises Unreadable if it is damaged or encrypted, or python-calamine is missing.
     """
-    calamine = _calamine()
+    calamine = imported("python_calamine", "needs python-calamine", "docs")
     with open_regular(path):
         pass
     try:
@@ -54,13 +52,6 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
                 yield Document(place, text, {"sheet": storable(name)}, storable(name) if place else None, lines=True)
     if empty:  # a damaged one may look like this, too
         raise Unreadable("no value in any of its sheets")
-
-
-def _calamine() -> ModuleType:
-    try:
-        return import_module("python_calamine")
-    except ImportError as error:
-        raise Unreadable(f"needs python-calamine: {install_command('docs')}") from error
 
 
 def _text(rows: Iterable[list[object]]) -> str:

@@ -9,7 +9,9 @@ import codecs
 import math
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
+from semsearch.documents.file_access import read_regular
 from semsearch.documents.parsing.json_size import MOST_NESTED
 from semsearch.errors import Unreadable
 from semsearch.types import JsonObject
@@ -67,6 +69,11 @@ def decode(data: bytes) -> tuple[str, JsonObject]:
     if not certain and (replaced := text.count("\ufffd")):
         note["replaced"] = replaced
     return storable(newlines(text)), note
+
+
+def read_text(path: Path) -> tuple[str, JsonObject]:
+    """As `decode`, of a file. Raises OSError, Unreadable."""
+    return decode(read_regular(path))
 
 
 def newlines(text: str) -> str:

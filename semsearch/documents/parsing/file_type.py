@@ -6,8 +6,8 @@ import json
 import re
 from pathlib import Path
 
+from semsearch.documents.file_access import open_regular
 from semsearch.documents.parsing.charset import looks_binary
-from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import Unreadable
 
 HEAD_BYTES = 8192

@@ -17,9 +17,8 @@ from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import PurePath
 
 from semsearch.documents.parsing.charset import decode, newlines, storable
-from semsearch.documents.parsing.enclosed import Enclosed
-from semsearch.documents.parsing.html_content import Content, tree
-from semsearch.documents.parsing.html_text import text_of
+from semsearch.documents.parsing.html_page import Content, text_of, tree
+from semsearch.documents.parsing.records import Enclosed
 from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.errors import Unreadable
 from semsearch.types import Document, JsonObject
@@ -62,8 +61,7 @@ def _document(place: str, title: str, texts: list[Message], metadata: JsonObject
     writer.heading(title)
     for part in texts:
         if part.get_content_type() == "text/html":
-            content = Content(tree(_text(part)))
-            text_of(content.root, content.dropped, writer)
+            text_of(Content(tree(_text(part))), writer)
         else:
             writer.block(_text(part))
     text, marks = writer.finish()

@@ -1,20 +1,23 @@
-"""The conversion of a record (a JSON object, a row of a table) to a Document."""
+"""What a loader yields beside documents; and the conversion of a record (an object, a row of a table) to a document."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import import_module
+from types import ModuleType
 from typing import NamedTuple, Protocol, TypeAlias
 
 from semsearch.documents.parsing.charset import newlines, storable, storable_value
-from semsearch.errors import UsageError
-from semsearch.types import Document, JsonObject, Skipped
+from semsearch.errors import Unreadable, UsageError, install_command
+from semsearch.types import Document, JsonObject, Metadata, Skipped
 
 TEXT_FIELDS = ("text", "content", "body", "abstract")
 ID_FIELDS = ("_id", "id")  # BEIR writes _id
 TITLE_FIELD = "title"
 NO_FIELD = "no field"  # begins the reason for skipping a record or table without a text
+MOST_DEPTH = 5  # messages attached to messages, and so on; what is deeper is not read
 MAX_RECORD_BYTES = 10 * 2**20  # as the default of --max-file-size: a record is a document like a file
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")  # "007" and a 20-digit number are names, not quantities
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,17})\.\d{1,17}(?:[eE][+-]?\d{1,2})?")
@@ -44,6 +47,25 @@ class Digest(Protocol):
 
 
 Step: TypeAlias = "tuple[Document | Skipped, Place | None]"  # a record, and where reading can go on after it
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A loader yields it between the long steps of a document: the time that this may take begins again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosed:
+    """A loader yields it, and what the loader for `name` finds in `content` takes its place.
+
+    `id` is that of its document, as in `Document.id`; `metadata` stands beside the document's own. A file whose suffix
+    no loader has is left out.
+    """
+
+    id: str
+    name: str
+    content: bytes = field(repr=False)
+    metadata: Metadata = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +134,14 @@ def check_columns(columns: Collection[str], fields: Fields, file: str) -> None:
     missing = [name for name in chosen if name not in columns]
     if missing:
         raise UsageError(f"{file} has no column {missing[0]!r}.", f"Its columns are: {', '.join(columns)}.")
+
+
+def imported(module: str, needs: str, extra: str) -> ModuleType:
+    """A module of an optional package. Raises Unreadable, which says what `needs` it and how to install the extra."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise Unreadable(f"{needs}: {install_command(extra)}") from error
 
 
 def number_or_text(text: str) -> str | int | float:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from semsearch.documents.file_access import open_regular
 from semsearch.documents.parsing.charset import SAMPLE_BYTES, encoding_of, looks_binary
 from semsearch.documents.parsing.json_size import MOST_VALUES
 from semsearch.documents.parsing.records import (
@@ -24,7 +25,6 @@ from semsearch.documents.parsing.records import (
     text_fields_of,
     to_document,
 )
-from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 

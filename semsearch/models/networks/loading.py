@@ -24,7 +24,7 @@ from semsearch.models.networks.masked import MaskedNetwork
 from semsearch.models.safetensors_files import PROMPT, WHOLE
 from semsearch.models.st_config import transformer
 from semsearch.types import JsonObject
-from semsearch.utils.json_files import read_object
+from semsearch.utils.file_contents import read_object
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 POOLER = "pooler"

@@ -23,7 +23,7 @@ from semsearch.models.networks.masked import MaskedNetwork, Network
 from semsearch.models.st_config import CONFIG, MODULES, NORMALIZE, POOLINGS
 from semsearch.prompts import Prompt
 from semsearch.types import JsonObject
-from semsearch.utils.json_files import read_object
+from semsearch.utils.file_contents import read_object
 
 # files copied along where they exist: the tokenizer, and the licence of the weights
 BESIDE = ("tokenizer*.json", "vocab.*", "merges.txt", "special_tokens_map.json", "*.model", "generation_config.json")

@@ -14,7 +14,7 @@ from semsearch.errors import UsageError
 from semsearch.models import hf_config, safetensors_files, st_config, tokenizer_files
 from semsearch.models.rerankers.manifest import RerankerBundle
 from semsearch.types import JsonMapping
-from semsearch.utils.json_files import read_object
+from semsearch.utils.file_contents import read_object
 
 HEAD = "ForSequenceClassification"
 YES = ("positive", "relevant", "yes", "true", "entailment", "duplicate", "is_duplicate", "paraphrase", "label_1")

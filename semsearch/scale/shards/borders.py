@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from semsearch.documents import loaders
+from semsearch.documents.file_access import open_regular
 from semsearch.documents.loaders import Place
-from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import NotFound, Unreadable, UsageError
 from semsearch.scale.shards.shard import BEGIN, File
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from semsearch.documents import loaders
+from semsearch.documents.file_access import open_regular
 from semsearch.documents.loaders import Place
-from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import Unreadable
 from semsearch.scale.shards import borders
 from semsearch.scale.shards.shard import BEGIN, File, Piece, Shard

@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from semsearch.documents.vector_files import JOB
 from semsearch.errors import Corrupt, EncoderMismatch, SemsearchError, UsageError
 from semsearch.types import JsonObject
 from semsearch.utils.atomic_write import write_text
 from semsearch.utils.writer_lock import LOCK, PID
 
 FORMAT = 1
+JOB = "job.json"  # "shards" in it are the names of the shards, in the order of the input
 
 
 def require_own(folder: Path) -> None:

@@ -18,14 +18,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from semsearch.documents.vector_files import JOB, arrow, parquet_writer
+from semsearch.documents.vector_files import arrow, parquet_writer
 from semsearch.errors import Corrupt, UsageError
 from semsearch.scale.encoding import schema
 from semsearch.scale.parts import Done
 from semsearch.scale.stored import job_file
+from semsearch.scale.stored.job_file import JOB
 from semsearch.scale.stored.markers import Begun, Marker
 from semsearch.utils.atomic_write import write_text
-from semsearch.utils.checksums import hashed
+from semsearch.utils.file_contents import hashed
 from semsearch.utils.writer_lock import WriterLock
 
 if TYPE_CHECKING:

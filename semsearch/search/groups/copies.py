@@ -64,7 +64,7 @@ class Wanted:
 def copies(reader: StoreReader, space: Space, condition: Filter | None, wanted: Wanted, report: Report) -> list[Copies]:
     """The copies among the documents that pass the filter, of the document with the most copies first."""
     with reader.snapshot():
-        names = reader.allowed_documents(condition)
+        names = reader.document_ids(condition)
         groups = _same_text(reader, names)
         if not wanted.exact:
             groups = joined(len(names), [*groups, *_near(reader, space, names, wanted, report)])

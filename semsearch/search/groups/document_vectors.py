@@ -26,7 +26,7 @@ BLOCK = 2_000  # documents
 def document_vectors(reader: StoreReader, space: Space, condition: Filter | None) -> tuple[list[str], Vectors]:
     """The documents that pass the filter, by id, and the mean (n, d) of the vectors of each, of length 1."""
     with reader.snapshot():
-        return means(reader, space, reader.allowed_documents(condition))
+        return means(reader, space, reader.document_ids(condition))
 
 
 def blocks(reader: StoreReader, space: Space, names: Sequence[str]) -> Iterator[tuple[list[str], Vectors]]:

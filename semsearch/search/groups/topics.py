@@ -51,7 +51,7 @@ def topics(
 ) -> Topics:
     """Clusters of the documents that pass the filter, the largest first; `name` names them by their texts."""
     with reader.snapshot():
-        names = reader.allowed_documents(condition)
+        names = reader.document_ids(condition)
         close = wanted.threshold is not None or wanted.min_size is not None
         if close and len(names) > COMPARED:
             raise UsageError(

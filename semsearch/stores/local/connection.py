@@ -15,6 +15,7 @@ from semsearch.errors import Corrupt, SemsearchError
 from semsearch.stores.local import commit_record, row_checksums, schema, sqlite
 from semsearch.stores.local.commit_record import CommitRecord
 from semsearch.stores.local.location import DATABASE
+from semsearch.stores.records import storable
 
 MOST_PARAMETERS = 500
 MOST_IDS = 10_000  # of one statement; they are one parameter
@@ -68,7 +69,7 @@ class Connection:
 
     def rows_in(self, sql: str, values: Sequence[str], *before: object) -> Iterator[Row]:
         """All rows of a SELECT that ends with `… IN`, for any number of values, after the parameters `before`."""
-        for piece in pieces(values, MOST_PARAMETERS):
+        for piece in pieces(storable(values), MOST_PARAMETERS):
             yield from self.rows(f"{sql} ({','.join('?' * len(piece))})", (*before, *piece))
 
     def rows_for(self, sql: str, ids: Sequence[int]) -> Iterator[Row]:

@@ -126,6 +126,22 @@ class LocalReader(DocumentReader, PassageReader):
                 "last_run": next(self.runs(), None),
             }
 
+    # ---- documents by a filter
+
+    def document_ids(
+        self, condition: Filter | None, *, ids: Sequence[str] | None = None, after: str = "", limit: int = -1
+    ) -> list[str]:
+        with self.snapshot():
+            only = "1" if ids is None else f"d.id IN ({', '.join(map(str, self._db.document_ids(ids)))})"
+            found: list[str] = _filters().document_ids(self._db.raw, condition, after, limit, only=only)
+            return found
+
+    def count_documents(self, condition: Filter | None) -> int:
+        with self.snapshot():
+            if condition is None:
+                return self._db.meta("documents")
+            return int(_filters().count_documents(self._db.raw, condition))
+
     # ---- search
 
     def allowed(self, condition: Filter | None, must: Sequence[str] = ()) -> AllowedIds | None:
@@ -142,14 +158,6 @@ class LocalReader(DocumentReader, PassageReader):
 
     def only(self, ids: Ids) -> AllowedIds:
         return AllowedIds(np.array(ids, dtype=np.int64))
-
-    def allowed_documents(self, condition: Filter | None, *, after: str = "", limit: int = -1) -> list[str]:
-        with self.snapshot():
-            if condition is None:
-                sql = "SELECT uri FROM documents WHERE uri > ? ORDER BY uri LIMIT ?"
-                return [uri for (uri,) in self._db.rows(sql, (after, limit))]
-            found: list[str] = _filters().allowed_documents(self._db.raw, condition, after, limit)
-            return found
 
     def dense(
         self, space: int, queries: Vectors, k: int, allowed: Allowed | None = None, *, exact: bool = False

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 
+from semsearch.stores.records import storable
 from semsearch.types import JsonObject
 
 _STORED = str.maketrans({"\0": "\x01\x02", "\x01": "\x01\x03"})
@@ -49,3 +51,8 @@ def _stored_value(value: object) -> object:
         made: JsonObject = {stored(key): _stored_value(item) for key, item in value.items()}
         return made
     return value
+
+
+def stored_all(texts: Iterable[str]) -> list[str]:
+    """Those of some texts that a store may have, as they are stored."""
+    return list(map(stored, storable(texts)))

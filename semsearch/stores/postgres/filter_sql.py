@@ -33,7 +33,7 @@ from semsearch.stores.filters import (
     within,
     without_date,
 )
-from semsearch.stores.postgres.escapes import restored, restored_or_none, stored
+from semsearch.stores.postgres.escapes import restored, restored_or_none, stored, stored_all
 from semsearch.stores.postgres.server.connection import Connection
 from semsearch.utils import globs
 
@@ -69,18 +69,37 @@ def passages(connection: Connection, tree: Filter) -> SQL:
     return f"SELECT id FROM passages WHERE document IN ({inner})", values
 
 
-def documents(connection: Connection, tree: Filter, after: str, limit: int) -> list[str]:
-    """Ids, sorted, of the documents that pass the filter, those without a passage too: the first above `after`.
-
-    Raises as `passages` does, but only with the first ones.
+def document_ids(
+    connection: Connection, tree: Filter | None, after: str, limit: int, ids: Sequence[str] | None
+) -> list[str]:
+    """Ids, sorted, of the documents (of `ids`) that pass the filter, those without a passage too: the first above
+    `after`. Raises as `passages` does, but only with the first ones.
     """
-    if not after:
+    condition, values, joined = _of_documents(connection, tree, check=not after)
+    only = "" if ids is None else "d.uri = ANY(%s::text[]) AND"
+    sql = f"""SELECT DISTINCT d.uri FROM {DOCUMENTS} {joined}
+              WHERE d.uri > %s AND {only} {condition} ORDER BY d.uri LIMIT %s"""
+    chosen = [] if ids is None else [stored_all(ids)]
+    rows = connection.rows(sql, [stored(after), *chosen, *values, None if limit < 0 else limit])
+    return [restored(uri) for (uri,) in rows]
+
+
+def count_documents(connection: Connection, tree: Filter) -> int:
+    """How many documents pass the filter. Raises as `passages` does."""
+    condition, values, joined = _of_documents(connection, tree)
+    counted = "DISTINCT d.id" if joined else "*"
+    sql = f"SELECT count({counted}) FROM {DOCUMENTS} {joined} WHERE {condition}"
+    return int(connection.rows(sql, values)[0][0])
+
+
+def _of_documents(connection: Connection, tree: Filter | None, *, check: bool = True) -> tuple[str, list[Any], str]:
+    """The filter as a condition, its values, and the join with the passages where it depends on them."""
+    if tree is None:
+        return "TRUE", [], ""
+    if check:
         _check_keys(connection, tree)
     condition, values = _Compiler(connection).compiled(tree)
-    joined = "JOIN passages p ON p.document = d.id" if is_of_passages(tree) else ""
-    sql = f"SELECT DISTINCT d.uri FROM {DOCUMENTS} {joined} WHERE d.uri > %s AND {condition} ORDER BY d.uri LIMIT %s"
-    rows = connection.rows(sql, [stored(after), *values, None if limit < 0 else limit])
-    return [restored(uri) for (uri,) in rows]
+    return condition, values, "JOIN passages p ON p.document = d.id" if is_of_passages(tree) else ""
 
 
 def on_path(connection: Connection, pattern: str) -> list[int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from semsearch.stores import keyword_search, machine
 from semsearch.stores.postgres import facets, filter_sql, verification
 from semsearch.stores.postgres.allowed import AllowedPassages, allowed, only
-from semsearch.stores.postgres.escapes import restored, stored
+from semsearch.stores.postgres.escapes import restored
 from semsearch.stores.postgres.full_text.matching import PostgresMatching
 from semsearch.stores.postgres.reading.documents import DocumentReader, this_machine
 from semsearch.stores.postgres.reading.passages import PassageReader
@@ -137,12 +137,15 @@ class PostgresReader(DocumentReader, PassageReader):
     def only(self, ids: Ids) -> AllowedPassages:
         return only(self._db, ids)
 
-    def allowed_documents(self, condition: Filter | None, *, after: str = "", limit: int = -1) -> list[str]:
+    def document_ids(
+        self, condition: Filter | None, *, ids: Sequence[str] | None = None, after: str = "", limit: int = -1
+    ) -> list[str]:
         with self.snapshot():
-            if condition is not None:
-                return filter_sql.documents(self._db, condition, after, limit)
-            sql = "SELECT uri FROM documents WHERE uri > %s ORDER BY uri LIMIT %s"
-            return [restored(uri) for (uri,) in self._db.rows(sql, (stored(after), None if limit < 0 else limit))]
+            return filter_sql.document_ids(self._db, condition, after, limit, ids)
+
+    def count_documents(self, condition: Filter | None) -> int:
+        with self.snapshot():
+            return self._db.count("documents") if condition is None else filter_sql.count_documents(self._db, condition)
 
     def dense(
         self, space: int, queries: Vectors, k: int, allowed: Allowed | None = None, *, exact: bool = False

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from semsearch.documents.suffixes import BY_LOADER
 
-from ..highlight import Span
+from .highlight import Span
 
 BETWEEN = "·"  # two cells of a row that stands in running text
 # characters between two signs: one that is farther from its other is a letter, so that no text costs long

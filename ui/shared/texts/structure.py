@@ -14,8 +14,8 @@ from itertools import groupby
 from semsearch.types import JsonObject
 from semsearch.utils.untrusted import visible
 
-from ..highlight import LITERAL, Span
 from . import markup
+from .highlight import LITERAL, Span
 
 PLAIN, MATCH, OPEN = "around", "match", "open"  # styles of pieces
 LONG = ("p", "lines", "code", "row")  # kinds of blocks of several lines

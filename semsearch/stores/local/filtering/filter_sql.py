@@ -59,12 +59,12 @@ _ODD_KEY = re.compile(r'^$|[\x00-\x1f"\\]')  # which JSON escapes; or a key with
 _LAST_WHOLE = 10**15  # above, a number may be written with an exponent
 
 
-def allowed(connection: sqlite3.Connection, tree: Filter, *, check: bool = True) -> Ids:
+def allowed(connection: sqlite3.Connection, tree: Filter) -> Ids:
     """Ids, ascending, of the passages that pass the filter. Call it inside a snapshot.
 
-    Raises UnknownName for a metadata key that no document has (except beside `exists`), unless that was checked.
+    Raises UnknownName for a metadata key that no document has (except beside `exists`).
     """
-    condition, values, of_passages = _condition(connection, tree, check=check)
+    condition, values, of_passages = _condition(connection, tree)
     if of_passages:
         sql = f"SELECT p.id FROM {_DOCUMENTS} JOIN passages p ON p.document = d.id WHERE {condition} ORDER BY p.id"
     else:
@@ -72,17 +72,37 @@ def allowed(connection: sqlite3.Connection, tree: Filter, *, check: bool = True)
     return np.fromiter((row[0] for row in connection.execute(sql, values)), dtype=np.int64)  # no list of a million
 
 
-def allowed_documents(
-    connection: sqlite3.Connection, tree: Filter, after: str, limit: int, *, check: bool = True
+def document_ids(
+    connection: sqlite3.Connection, tree: Filter | None, after: str, limit: int, *, only: str = "1"
 ) -> list[str]:
     """Ids, sorted, of the documents that pass the filter, those without a passage too: the first above `after`.
 
-    Raises as `allowed` does, but only with the first ones.
+    only: a condition on d(ocuments). Raises as `allowed` does, but only with the first ones.
     """
-    condition, values, of_passages = _condition(connection, tree, check=check and not after)
-    passages = "JOIN passages p ON p.document = d.id" if of_passages else ""
-    sql = f"SELECT DISTINCT d.uri FROM {_DOCUMENTS} {passages} WHERE d.uri > ? AND {condition} ORDER BY d.uri LIMIT ?"
+    condition, values, passages = _of_documents(connection, tree, check=not after)
+    every = (
+        f"SELECT DISTINCT d.uri FROM {_DOCUMENTS} {passages}" if tree is not None else "SELECT d.uri FROM documents d"
+    )
+    sql = f"{every} WHERE d.uri > ? AND {only} AND {condition} ORDER BY d.uri LIMIT ?"
     return [row[0] for row in connection.execute(sql, [after, *values, limit])]
+
+
+def count_documents(connection: sqlite3.Connection, tree: Filter) -> int:
+    """How many documents pass the filter. Raises as `allowed` does."""
+    condition, values, passages = _of_documents(connection, tree)
+    counted = "DISTINCT d.id" if passages else "*"
+    sql = f"SELECT count({counted}) FROM {_DOCUMENTS} {passages} WHERE {condition}"
+    return int(connection.execute(sql, values).fetchone()[0])
+
+
+def _of_documents(
+    connection: sqlite3.Connection, tree: Filter | None, *, check: bool = True
+) -> tuple[str, list[Any], str]:
+    """The filter as an SQL condition, its values, and the join with the passages where it depends on them."""
+    if tree is None:
+        return "1", [], ""
+    condition, values, of_passages = _condition(connection, tree, check=check)
+    return condition, values, "JOIN passages p ON p.document = d.id" if of_passages else ""
 
 
 def _condition(connection: sqlite3.Connection, tree: Filter, *, check: bool = True) -> tuple[str, list[Any], bool]:

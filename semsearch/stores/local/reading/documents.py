@@ -32,20 +32,28 @@ class DocumentReader:
 
     _db: Connection
 
+    def full_documents(self, ids: Sequence[str]) -> list[Document]:
+        sql = f"SELECT uri, {TEXT}, metadata, title, marks, lines, {HASHES} FROM documents WHERE uri IN"
+        found = {row[0]: self._document(*row) for row in self._db.rows_in(sql, list(dict.fromkeys(ids)))}
+        return [found[uri] for uri in ids if uri in found]
+
+    def _document(
+        self, uri: str, body: bytes | str, packed: str, title: str | None, marks: str, *rest: Row
+    ) -> Document:
+        lines, sha256, meta_sha256 = rest
+        metadata = self._db.parsed(packed)
+        try:
+            text = document_text(body)
+            marked = tuple(Mark(*mark) for mark in self._db.parsed(marks))
+            sound = (text_hash(text), meta_hash(title, metadata)) == (sha256, meta_sha256)
+        except (ValueError, TypeError) as error:
+            raise Corrupt(f"{self._db.folder}: {uri!r} is damaged ({error}).", sqlite.REPAIR) from error
+        if not sound:
+            raise Corrupt(f"{self._db.folder}: {uri!r} is not what was stored.", sqlite.REPAIR)
+        return Document(uri, text, metadata, title, marked, bool(lines))
+
     def document(self, uri: str) -> Document | None:
-        sql = f"SELECT {TEXT}, metadata, title, marks, lines, {HASHES} FROM documents WHERE uri = ?"
-        for body, packed, title, marks, lines, sha256, meta_sha256 in self._db.rows(sql, (uri,)):
-            metadata = self._db.parsed(packed)
-            try:
-                text = document_text(body)
-                marked = tuple(Mark(*mark) for mark in self._db.parsed(marks))
-                sound = (text_hash(text), meta_hash(title, metadata)) == (sha256, meta_sha256)
-            except (ValueError, TypeError) as error:
-                raise Corrupt(f"{self._db.folder}: {uri!r} is damaged ({error}).", sqlite.REPAIR) from error
-            if not sound:
-                raise Corrupt(f"{self._db.folder}: {uri!r} is not what was stored.", sqlite.REPAIR)
-            return Document(uri, text, metadata, title, marked, bool(lines))
-        return None
+        return next(iter(self.full_documents([uri])), None)
 
     def documents(
         self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0

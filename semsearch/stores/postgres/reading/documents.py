@@ -8,7 +8,7 @@ from dataclasses import replace
 from semsearch.errors import Corrupt, NotFound
 from semsearch.stores import machine
 from semsearch.stores.postgres import filter_sql
-from semsearch.stores.postgres.escapes import restored, restored_or_none, stored
+from semsearch.stores.postgres.escapes import restored, restored_or_none, stored, stored_all
 from semsearch.stores.postgres.server.connection import Connection, Row
 from semsearch.stores.postgres.server.schema import BACKUP
 from semsearch.stores.records import Bookmark, DocumentStamp, Origin, Source, meta_hash, text_hash
@@ -17,6 +17,7 @@ from semsearch.types import Document, JsonObject, Mark
 ROWS_PER_QUERY = 10_000
 _SOURCE = "s.id, s.root, s.path, s.mtime_ns, s.size, s.sha256, s.loader, s.bookmark"
 _STAMP = "uri, sha256, meta_sha256, source, title, id"
+_THESE = "uri = ANY(%s::text[])"
 _FROM_DOCUMENTS = filter_sql.DOCUMENTS
 ROOT = "CASE WHEN s.machine = %s THEN s.root END"  # on this machine: a file of another one cannot be opened
 _LISTING = f"""
@@ -29,15 +30,20 @@ class DocumentReader:
 
     _db: Connection
 
+    def full_documents(self, ids: Sequence[str]) -> list[Document]:
+        sql = f"SELECT uri, body, metadata, title, marks, lines, sha256, meta_sha256 FROM documents WHERE {_THESE}"
+        found = {one.id: one for one in map(self._document, self._db.rows(sql, (stored_all(ids),)))}
+        return [found[uri] for uri in ids if uri in found]
+
+    def _document(self, row: Row) -> Document:
+        uri, text, title = restored(row[0]), restored(row[1]), restored_or_none(row[3])
+        metadata, marks, lines = self._db.parsed(row[2]), self._db.parsed(row[4]), row[5]
+        if (text_hash(text), meta_hash(title, metadata)) != tuple(row[6:]):
+            raise Corrupt(f"index {self._db.name}: {uri!r} is not what was stored.", BACKUP)
+        return Document(uri, text, metadata, title, tuple(Mark(*mark) for mark in marks), lines)
+
     def document(self, uri: str) -> Document | None:
-        sql = "SELECT body, metadata, title, marks, lines, sha256, meta_sha256 FROM documents WHERE uri = %s"
-        for body, packed, title, marks, lines, sha256, meta_sha256 in self._db.rows(sql, (stored(uri),)):
-            text, metadata, name = restored(body), self._db.parsed(packed), restored_or_none(title)
-            if (text_hash(text), meta_hash(name, metadata)) != (sha256, meta_sha256):
-                raise Corrupt(f"index {self._db.name}: {uri!r} is not what was stored.", BACKUP)
-            marked = tuple(Mark(*mark) for mark in self._db.parsed(marks))
-            return Document(uri, text, metadata, name, marked, lines)
-        return None
+        return next(iter(self.full_documents([uri])), None)
 
     def documents(
         self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0
@@ -49,7 +55,7 @@ class DocumentReader:
                 values.append(filter_sql.on_path(self._db, path))
             if ids is not None:
                 tests.append("d.uri = ANY(%s::text[])")
-                values.append(_stored_all(ids))
+                values.append(stored_all(ids))
             sql = f"{_LISTING} WHERE {' AND '.join(tests)} ORDER BY d.uri LIMIT %s OFFSET %s"
             rows = self._db.rows(sql, (this_machine(), *values, None if limit < 0 else limit, offset))
         return [self._listed(*row) for row in rows]
@@ -73,7 +79,7 @@ class DocumentReader:
         return [(restored(uri), restored_or_none(title)) for uri, title in rows]
 
     def stamps(self, uris: Iterable[str]) -> dict[str, DocumentStamp]:
-        rows = self._db.rows(f"SELECT {_STAMP} FROM documents WHERE uri = ANY(%s::text[])", (_stored_all(uris),))
+        rows = self._db.rows(f"SELECT {_STAMP} FROM documents WHERE uri = ANY(%s::text[])", (stored_all(uris),))
         return {stamp.uri: stamp for stamp in map(_stamp, rows)}
 
     def origins(self, uris: Sequence[str] | None = None) -> list[Origin]:
@@ -81,7 +87,7 @@ class DocumentReader:
         if uris is None:
             return [_origin(*row) for row in self._db.rows(sql, values)]
         sql = f"{sql} WHERE d.uri = ANY(%s::text[])"
-        return [_origin(*row) for row in self._db.rows(sql, (*values, _stored_all(uris)))]
+        return [_origin(*row) for row in self._db.rows(sql, (*values, stored_all(uris)))]
 
     def highest_document(self) -> int:
         return int(self._db.rows("SELECT coalesce(max(id), 0) FROM documents")[0][0])
@@ -95,7 +101,7 @@ class DocumentReader:
 
     def sources_at(self, root: str, paths: Sequence[str]) -> dict[str, Source]:
         sql = f"SELECT {_SOURCE} FROM sources s WHERE machine = %s AND root = %s AND path = ANY(%s::text[])"
-        found = map(self._source, self._db.rows(sql, (this_machine(), stored(root), _stored_all(paths))))
+        found = map(self._source, self._db.rows(sql, (this_machine(), stored(root), stored_all(paths))))
         return {source.path: source for source in found}
 
     def _source(self, row: Row) -> Source:
@@ -125,11 +131,6 @@ class DocumentReader:
 
 def this_machine() -> str:
     return stored(machine.name())
-
-
-def _stored_all(texts: Iterable[str]) -> list[str]:
-    """What may be stored among some texts: one with an unpaired surrogate is no text in UTF-8, and never stored."""
-    return [stored(text) for text in texts if not any("\ud800" <= char <= "\udfff" for char in text)]
 
 
 def _stamp(row: Row) -> DocumentStamp:

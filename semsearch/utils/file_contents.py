@@ -1,12 +1,19 @@
-"""JSON files of models: one object each, read with an error that names the file."""
+"""What a file holds: its checksum, and the JSON object in a file of a model."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
 from semsearch.errors import Corrupt
 from semsearch.types import JsonObject
+
+
+def hashed(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits. Raises OSError."""
+    with path.open("rb") as file:  # in chunks: it may be larger than free memory
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_object(path: Path) -> JsonObject:

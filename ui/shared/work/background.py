@@ -12,7 +12,7 @@ import streamlit as st
 
 from semsearch import SemsearchError
 
-from . import messages
+from .. import messages
 
 MOST_RESULTS = 16
 PATIENCE = 0.4  # seconds that a page waits for a result before it shows that it waits

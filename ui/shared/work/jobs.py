@@ -20,7 +20,7 @@ import streamlit as st
 
 from semsearch import Index, Progress, SemsearchError
 
-from . import messages
+from .. import messages
 
 Report = Callable[[Progress], None]
 Key = str | tuple[str, ...]  # the name of an index; of work on none a tuple, whose first part is shown

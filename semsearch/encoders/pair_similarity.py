@@ -1,11 +1,11 @@
-"""Calibration of cosines to strengths in 0 … 1: one in a thousand unrelated pairs reaches 0.5 or more.
+"""Similarity of two texts in 0 … 1, from their cosine: one in a thousand unrelated pairs reaches 0.5 or more.
 
-A cosine of 0.4 is a strong match for one encoder and noise for another. So that of two texts is compared with a null
-distribution (the "background" of the encoder): the cosines of random pairs of unrelated texts. The strength of a hit
-is another, see `semsearch.utils.strength`.
+A cosine of 0.4 is a strong match for one encoder and noise for another. So that of two texts is compared with the
+encoder's background: the cosines of random pairs of unrelated texts. For an encoder without one it is measured on first
+use, and cached by fingerprint. The strength of a hit is another, see `semsearch.utils.strength`.
 
     knee     = 2 median - q(0.001)                        clipped to q(0.9) … q(0.999)
-    cosine <= knee:   strength = P(cosine) / P(knee) / 2        P, q: percentile, quantile of the null distribution
+    cosine <= knee:   strength = P(cosine) / P(knee) / 2        P, q: percentile, quantile of the background
     cosine >  knee:   strength = 1 - (d / d(knee))^3 / 2        d = 1 - cosine, the distance
 
 Random pairs of one collection are not all unrelated: those on the same subject make the upper tail long, the more so
@@ -21,36 +21,56 @@ single sentences of everyday life 84 to 94 % of the foreign queries were rejecte
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from semsearch.utils import user_cache
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.types import Ids, Vectors
+    from semsearch.types import Vectors
 
+UNRELATED = Path(__file__).parents[1] / "models" / "assets" / "unrelated.txt"
 QUANTILES = 1001  # for p = 0, 0.001 … 1
 PAIRS = 20_000  # so that 20 pairs determine q(0.001)
 POWER = 3  # as steep at 0.5 as unrelated pairs thin out; a cosine of 0.71 gives 0.95 where the knee is 0.37
 
 
-def null_distribution(vectors: Vectors, documents: Ids, seed: int = 0) -> tuple[float, ...]:
-    """1001 ascending quantiles of the cosine of random pairs of passages from different documents.
+def unrelated_texts() -> list[str]:
+    """Sentences of everyday life, each on another subject."""
+    return UNRELATED.read_text(encoding="utf-8").splitlines()
 
-    vectors (n, d) are unit rows, and documents (n,) has the document of each. At most 20,000 pairs; the same input and
-    seed give the same pairs. () where there are fewer than two documents.
+
+def background(fingerprint: str, encode: Callable[[Sequence[str]], Vectors]) -> tuple[float, ...]:
+    """Ascending quantiles of the cosines of unrelated texts, for the encoder with this fingerprint."""
+    name = f"backgrounds/{fingerprint}.json"
+    with suppress(ValueError, TypeError):  # broken: measure again
+        cached = json.loads(user_cache.read(name) or b"[]")
+        if len(cached) == QUANTILES:
+            return tuple(map(float, cached))
+    measured = cosine_quantiles(encode(unrelated_texts()))
+    user_cache.write(name, json.dumps(measured).encode())
+    return measured
+
+
+def cosine_quantiles(vectors: Vectors, seed: int = 0) -> tuple[float, ...]:
+    """1001 ascending quantiles of the cosines of random pairs of n texts, from their unit rows (n, d).
+
+    At most 20,000 pairs; the same input and seed give the same pairs. () for fewer than two texts.
     """
-    owners = np.asarray(documents)
-    left, right = _pairs(len(vectors), seed)
-    apart = owners[left] != owners[right]
-    if not apart.any():
+    if len(vectors) < 2:
         return ()
-    cosines = np.einsum("nd,nd->n", vectors[left[apart]], vectors[right[apart]]).astype(np.float64)
-    return tuple(np.quantile(cosines, np.linspace(0, 1, QUANTILES)).tolist())
+    left, right = _pairs(len(vectors), seed)
+    cosines = np.einsum("nd,nd->n", vectors[left], vectors[right]).astype(np.float64)
+    return tuple(round(each, 5) for each in np.quantile(cosines, np.linspace(0, 1, QUANTILES)).tolist())
 
 
 def calibrate(cosines: NDArray[np.floating], background: Sequence[float]) -> NDArray[np.float64]:
@@ -64,7 +84,7 @@ def calibrate(cosines: NDArray[np.floating], background: Sequence[float]) -> NDA
 
 @dataclass(frozen=True, slots=True)
 class _Curve:
-    """A null distribution as `calibrate` needs it: the knee, the share of pairs below it, and (cosines, shares)."""
+    """A background as `calibrate` needs it: the knee, the share of pairs below it, and (cosines, shares)."""
 
     knee: float
     share: float

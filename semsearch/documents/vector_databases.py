@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 from semsearch.documents import loaders
 from semsearch.documents.loaders import Fields, Limits
 from semsearch.documents.parsing.records import check_columns, to_document
-from semsearch.documents.store_places import DATABASES, KINDS, database, is_archive
+from semsearch.documents.vector_database_files import DATABASES, KINDS, database, is_archive
 from semsearch.errors import NotFound, SemsearchError, UnknownName, Unreadable, UsageError, pip
 from semsearch.types import Document, Skipped
 from semsearch.utils.atomic_write import scratch_folder

@@ -1,4 +1,7 @@
-"""The encoder of an index, loaded by the first call that needs it and refused if the index was built with another."""
+"""The encoder of an index, loaded by the first call that needs it and refused if the index was built with another.
+
+An index without one has the `NoEncoder`: its vectors come from the caller, and texts are searched by their words.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,10 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from semsearch.encoders.base import BaseEncoder, WrappedEncoder, as_encoder
-from semsearch.encoders.no_encoder import NoEncoder
 from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import EncoderMismatch, EncodingFailed, NotFound, SemsearchError, UsageError
 from semsearch.types import EncoderLike, TruncationStats
-from semsearch.utils.reasons import one_line
+from semsearch.utils.untrusted import one_line
 from semsearch.utils.vectors import OWN_VECTORS, defect
 
 if TYPE_CHECKING:
@@ -160,6 +162,42 @@ class LazyEncoder(WrappedEncoder):
     def _command(self, model: str) -> str:
         """The command that moves the index to another encoder."""
         return f"semsearch reembed {self._index} -m {model}"
+
+
+class NoEncoder(BaseEncoder):
+    """Encodes nothing, for the index `index` with vectors of width `dim`."""
+
+    name, fingerprint = "none", OWN_VECTORS
+
+    def __init__(self, index: str, dim: int) -> None:
+        self.dim = dim
+        self._index = index
+
+    def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
+        """Raises UsageError."""
+        refuse(self._index)
+
+    @property
+    def embedded(self) -> int:
+        return 0
+
+
+def refuse(index: str) -> NoReturn:
+    """Raise the error for a query by text."""
+    raise UsageError(
+        f"index {index} has no encoder, so a text cannot be compared by meaning.",
+        'Search near a vector, vector=, or by words, mode="keyword".',
+        "Search by words, --mode keyword, or near a document of the index, --like ID.",
+    )
+
+
+def refuse_text(index: str) -> NoReturn:
+    """Raise the error for a document without a vector."""
+    raise UsageError(
+        f"index {index} has no encoder, so every text needs a vector of its own.",
+        "Add documents with their vectors: add(documents, vectors=…).",
+        "Add documents with their vectors in Python.",
+    )
 
 
 def require_local(index: str, name: str) -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from semsearch.documents.parsing.records import Fields, to_document
-from semsearch.documents.vector_files import JOB, arrow
+from semsearch.documents.vector_files import arrow
 from semsearch.errors import ForeignVectors, NotFound, UsageError
 from semsearch.types import Document, EncoderProtocol, JsonObject, Passage, Progress, Skipped
 from semsearch.utils.passage_context import embedded
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from semsearch.types import Vectors
 
 COLUMNS = ("vector", "embedding", "vectors", "embeddings")
-KEY_COLUMN = "embedded"  # in shards of a job on Ray: the hash of the text that was embedded, and KEY bytes
-KEY = 16
 BATCH = 1000  # rows in memory
 SAMPLE = 32  # texts that are encoded again
 SAME = 0.99  # cosine of a vector with that of its text encoded again; int8 on another processor reaches 0.995
@@ -77,22 +75,19 @@ def opened(file: Path, texts: Path | None) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Parquet:
-    """A file. is_shard: of a job on Ray, where a document may have several rows."""
+    """One file, or several with vectors of one width: the column of the vectors in each."""
 
-    file: Path
-    column: str
+    columns: dict[Path, str]
     n: int
     dim: int
-    is_shard: bool
 
     def batches(self) -> Iterator[tuple[list[JsonObject], Vectors]]:
-        reader = arrow(self.file.name, parquet=True).ParquetFile(self.file)
-        first = 0
-        for batch in reader.iter_batches(BATCH):
-            vectors = _numbers(batch.column(self.column), self.dim, self.file.name, first)
-            left_out = [self.column, KEY_COLUMN] if self.is_shard else [self.column]
-            yield batch.drop_columns(left_out).to_pylist(), vectors
-            first += len(batch)
+        for file, column in self.columns.items():
+            first = 0
+            for batch in arrow(file.name, parquet=True).ParquetFile(file).iter_batches(BATCH):
+                vectors = _numbers(batch.column(column), self.dim, file.name, first)
+                yield batch.drop_columns([column]).to_pylist(), vectors
+                first += len(batch)
 
 
 def _parquet(file: Path) -> _Parquet:
@@ -110,17 +105,26 @@ def _parquet(file: Path) -> _Parquet:
         first = next(reader.iter_batches(1, columns=[column]), None)
     except (pa.ArrowException, OSError) as error:
         raise UsageError(f"{file.name} is no readable Parquet file: {error}", "Write it again.") from error
-    kind, is_shard = schema.field(column).type, _is_shard(pa, schema)
+    kind = schema.field(column).type
     if pa.types.is_fixed_size_list(kind):
-        return _Parquet(file, column, n, kind.list_size, is_shard)
+        return _Parquet({file: column}, n, kind.list_size)
     width = len(first.column(0)[0]) if first is not None and first.column(0)[0].is_valid else 0
-    return _Parquet(file, column, n, width, is_shard)
+    return _Parquet({file: column}, n, width)
 
 
-def _is_shard(pa: object, schema: pyarrow.Schema) -> bool:
-    """Whether a file is a shard of ours; one of somebody else may have a column with the name of our key, too."""
-    names = {"id", "document", "start", "end", KEY_COLUMN} <= set(schema.names)
-    return names and schema.field(KEY_COLUMN).type == pa.binary(KEY)  # type: ignore[attr-defined]
+def _folder(folder: Path) -> _Parquet:
+    files = [_parquet(path) for path in sorted(folder.glob("*.parquet"))]
+    if not files:
+        raise UsageError(f"{folder} has no Parquet file.", "Name a file, or a folder of Parquet files.")
+    filled = [file for file in files if file.n] or files[:1]
+    if other := next((file for file in filled if file.dim != filled[0].dim), None):
+        one, two = (next(iter(each.columns)).name for each in (filled[0], other))
+        raise UsageError(
+            f"{one} has vectors of width {filled[0].dim}, and {two} of {other.dim}.",
+            "They are of two encoders: keep them in two folders.",
+        )
+    columns = {file: column for each in filled for file, column in each.columns.items()}
+    return _Parquet(columns, sum(file.n for file in filled), filled[0].dim)
 
 
 def _is_vector(pa: object, kind: pyarrow.DataType) -> bool:
@@ -138,63 +142,6 @@ def _numbers(column: pyarrow.ListArray, dim: int, file: str, first: int) -> Vect
                 width = f"has the width {len(each)}, not {dim}" if each.is_valid and len(each) != dim else "is missing"
                 raise UsageError(f"{file}: the vector of row {at} {width}.", "Leave out or repair the row.")
     return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(column), dim)
-
-
-@dataclass(frozen=True, slots=True)
-class _Folder:
-    """Several Parquet files with vectors of one width, one after the other.
-
-    `again`: the documents of shards that were in a shard before, and are left out, with the reason; complete once
-    `batches` has ended.
-    """
-
-    files: tuple[_Parquet, ...]
-    n: int
-    dim: int
-    again: dict[tuple[str, str], str] = field(default_factory=dict)
-
-    def batches(self) -> Iterator[tuple[list[JsonObject], Vectors]]:
-        first: dict[str, str] = {}  # document: the shard that it is in
-        for file in self.files:
-            for records, vectors in file.batches():
-                if not file.is_shard:
-                    yield records, vectors
-                    continue
-                kept = []
-                for at, document in enumerate(record["document"] for record in records):
-                    if (place := first.setdefault(document, file.file.name)) == file.file.name:
-                        kept.append(at)
-                    else:
-                        self.again[file.file.name, document] = f"its id {document!r} was already used in {place}"
-                if kept:
-                    yield [records[at] for at in kept], vectors[kept]
-
-
-def _folder(folder: Path) -> _Folder:
-    order = _order(folder)
-    paths = sorted(folder.glob("*.parquet"), key=lambda path: (order.get(path.name, len(order)), path.name))
-    files = tuple(map(_parquet, paths))
-    filled = [file for file in files if file.n]
-    if not files:
-        raise UsageError(
-            f"{folder} has no Parquet file.",
-            "Name a file, or a folder of Parquet files.",
-        )
-    if other := next((file for file in filled if file.dim != filled[0].dim), None):
-        raise UsageError(
-            f"{filled[0].file.name} has vectors of width {filled[0].dim}, and {other.file.name} of {other.dim}.",
-            "They are of two encoders: keep them in two folders.",
-        )
-    return _Folder(tuple(filled), sum(file.n for file in filled), (filled or files)[0].dim)
-
-
-def _order(folder: Path) -> dict[str, int]:
-    """The place of each shard in the order of the files that were embedded; nothing for folders of other files."""
-    try:
-        names = json.loads((folder / JOB).read_text(encoding="utf-8"))["shards"]
-        return {f"shard-{name}.parquet": at for at, name in enumerate(names)}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,12 +204,6 @@ class VectorFile:
     name: str
     rows: Rows
     fields: Fields
-
-    @property
-    def skipped(self) -> list[Skipped]:
-        """The documents that are left out: those of a shard that another shard has too, as it comes before."""
-        again = self.rows.again if isinstance(self.rows, _Folder) else {}
-        return [Skipped(file, reason) for (file, _), reason in again.items()]
 
     def documents(self, tell: Callable[[Progress], None]) -> Iterator[tuple[Document, Vectors]]:
         """Each document with its unit vector (1, d). Raises UsageError for a fault of the file."""

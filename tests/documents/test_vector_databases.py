@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from semsearch import Index, NotFound, SemsearchError, UnknownName, UsageError
-from semsearch.documents import other_stores
+from semsearch.documents import vector_databases
 from semsearch.documents.loaders import Fields
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
@@ -28,7 +28,7 @@ def unpacked(name: str, folder: Path) -> Path:
 
 
 def read(kind: str, path: Path, **fields: Any) -> list[Document | Skipped]:
-    return list(other_stores.documents(kind, path, Fields(**fields)))
+    return list(vector_databases.documents(kind, path, Fields(**fields)))
 
 
 def test_chroma_gives_ids_texts_and_metadata_of_every_collection(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semsearch.utils import calibration
+from semsearch.encoders import pair_similarity
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -83,61 +83,55 @@ def measured() -> tuple[float, ...]:
 def test_strength_never_falls_and_stays_between_0_and_1(cosines: list[float]) -> None:
     rng = np.random.default_rng(1)
     background = tuple(np.quantile(rng.normal(0.2, 0.1, 500), np.linspace(0, 1, 1001)).tolist())
-    values = calibration.calibrate(np.sort(np.array(cosines)), background)
+    values = pair_similarity.calibrate(np.sort(np.array(cosines)), background)
     assert (np.diff(values) >= -1e-12).all()
     assert values.min() >= 0 and values.max() <= 1
 
 
 def test_good_matches_differ_in_strength(measured: tuple[float, ...]) -> None:
-    good = calibration.calibrate(np.array([0.6, 0.7, 0.8, 0.9, 1.0]), measured)
+    good = pair_similarity.calibrate(np.array([0.6, 0.7, 0.8, 0.9, 1.0]), measured)
     assert np.round(good, 3).tolist() == sorted(set(np.round(good, 3).tolist()))
     assert 0.9 < good[1] < 0.98 < good[3] < 1
     assert good[4] == 1
 
 
 def test_an_unrelated_pair_is_below_the_threshold(measured: tuple[float, ...]) -> None:
-    assert calibration.calibrate(np.array([0.1]), measured)[0] == pytest.approx(0.25, abs=0.03)
-    assert calibration.calibrate(np.array([0.3]), measured)[0] < 0.5
-    assert calibration.calibrate(np.array([0.45]), measured)[0] > 0.5
+    assert pair_similarity.calibrate(np.array([0.1]), measured)[0] == pytest.approx(0.25, abs=0.03)
+    assert pair_similarity.calibrate(np.array([0.3]), measured)[0] < 0.5
+    assert pair_similarity.calibrate(np.array([0.45]), measured)[0] > 0.5
 
 
 def test_pairs_of_one_subject_do_not_move_the_knee(measured: tuple[float, ...]) -> None:
     pure = tuple(np.quantile(np.random.default_rng(2).normal(0.1, 0.08, 20_000), np.linspace(0, 1, 1001)).tolist())
     cosines = np.array([0.4, 0.5, 0.7])
-    assert calibration.calibrate(cosines, measured) == pytest.approx(calibration.calibrate(cosines, pure), abs=0.05)
-
-
-def test_the_background_is_made_of_different_documents() -> None:
-    vectors = unit_rows(np.repeat(np.eye(40, dtype=np.float32), 3, axis=0))  # three passages of each say the same
-    measured = calibration.null_distribution(vectors, np.repeat(np.arange(40), 3), seed=0)
-    assert len(measured) == 1001
-    assert max(measured) == 0
+    assert pair_similarity.calibrate(cosines, measured) == pytest.approx(
+        pair_similarity.calibrate(cosines, pure), abs=0.05
+    )
 
 
 def test_the_background_is_the_same_every_time() -> None:
     vectors = unit_rows(np.random.default_rng(0).normal(size=(500, 16)))
-    first, again = (calibration.null_distribution(vectors, np.arange(500), seed=7) for _ in range(2))
+    first, again = (pair_similarity.cosine_quantiles(vectors, seed=7) for _ in range(2))
     assert first == again
-    assert list(first) == sorted(first)
+    assert len(first) == 1001 and list(first) == sorted(first)
 
 
-@pytest.mark.parametrize("documents", [[], [1], [1, 1, 1]])
-def test_there_is_no_background_without_two_documents(documents: list[int]) -> None:
-    vectors = np.ones((len(documents), 4), dtype=np.float32)
-    assert calibration.null_distribution(vectors, np.array(documents, dtype=np.int64), seed=0) == ()
+@pytest.mark.parametrize("texts", [0, 1])
+def test_there_is_no_background_without_two_texts(texts: int) -> None:
+    assert pair_similarity.cosine_quantiles(np.ones((texts, 4), dtype=np.float32)) == ()
 
 
 @pytest.mark.parametrize("background", [tuple([0.0] * 1001), tuple([1.0] * 1001), tuple(np.linspace(-1, 1, 1001))])
 def test_a_degenerate_background_still_gives_finite_strengths(background: tuple[float, ...]) -> None:
-    values = calibration.calibrate(np.array([-1.0, 0.0, 0.5, 1.0]), background)
+    values = pair_similarity.calibrate(np.array([-1.0, 0.0, 0.5, 1.0]), background)
     assert np.isfinite(values).all() and (np.diff(values) >= 0).all()
 
 
 def test_a_real_encoder_separates_good_matches_from_unrelated_queries(default_encoder: Encoder) -> None:
     passages = default_encoder.encode(PASSAGES, role="passage")
-    background = calibration.null_distribution(passages, np.arange(len(PASSAGES)), seed=0)
+    background = pair_similarity.cosine_quantiles(passages)
     best = {
-        kind: calibration.calibrate(
+        kind: pair_similarity.calibrate(
             (default_encoder.encode(queries, role="query") @ passages.T).max(axis=1), background
         )
         for kind, queries in {"related": RELATED, "unrelated": UNRELATED}.items()

@@ -11,7 +11,7 @@ from threading import RLock
 
 from semsearch.types import JsonObject
 
-from .shared import pool
+from . import pool
 
 SEARCHES, COMPARISONS = ".searches.json", ".comparisons.json"
 SWITCH, LABEL = "remember", "Remember searches and compared pairs"

@@ -9,7 +9,8 @@ import streamlit as st
 from semsearch import SemsearchError
 from semsearch.utils.quantities import count
 
-from ..shared import jobs, messages, pool, widgets
+from .. import messages, pool, widgets
+from . import jobs
 
 STAYS = "It stays when the files are read again. Search can filter by it."
 Tags = Mapping[str | None, Sequence[str]]  # documents by the value that they get; None removes the key
