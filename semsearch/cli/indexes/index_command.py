@@ -88,7 +88,7 @@ def index(
             click_type=KINDS,
             metavar="KIND",
             help=f"How to read files: by suffix (auto), each as one text (files), all by one loader ({LOADERS}); or "
-            f"another store ({', '.join(store_places.KINDS)}).  [default: auto]",
+            f"another store ({', '.join(vector_database_files.KINDS)}).  [default: auto]",
         ),
     ] = None,
     text_field: Annotated[list[str] | None, value("F", "Records: field of the text; repeatable: joined.")] = None,
