@@ -4,42 +4,81 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from streamlit.testing.v1 import AppTest
+pytest.importorskip("streamlit")
+pytest.importorskip("semsearch_ui")
+from streamlit.testing.v1 import AppTest
 
 PATIENCE = 120  # seconds; a machine may be busy
+APP = Path(__file__).resolve().parents[2] / "ui" / "app.py"
+OF_PACKAGE = """
+from semsearch_ui import job_list
+from semsearch_ui.{} import page
+job_list.show()
+page.page()
+"""
+HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> **bold** [link](javascript:alert(3)) :red[red] $x$"
 
 
 @contextmanager
-def at_home(home: Path, place: Path, monkeypatch: pytest.MonkeyPatch, *jobs: str | tuple[str, ...]) -> Iterator[None]:
-    """The pages show the indexes of `home`, seen from `place`; behind it these jobs have ended and nothing is kept."""
+def at_home(home: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The pages show the indexes of `home`, seen from `place`; behind it every job has ended and nothing is kept."""
     import streamlit as st
+
+    from semsearch_ui.shared import jobs
 
     monkeypatch.setenv("SEMSEARCH_HOME", str(home))
     monkeypatch.setenv("SEMSEARCH_EMBEDDING_CACHE_MB", "0")
+    monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
     monkeypatch.chdir(place)
     yield
-    for each in jobs:
-        ended(each)
+    until(lambda: all(job.state != "running" for job in jobs.every_last()))
     st.cache_resource.clear()
     st.cache_data.clear()
 
 
-def opened(program: str, **url: Any) -> AppTest:
-    """The page, opened at a URL."""
-    from streamlit.testing.v1 import AppTest
+def before(page: str, state: Mapping[str, Any] | None = None, /, **url: Any) -> AppTest:
+    """A page that is not drawn yet, at a URL, in a session with this state.
 
-    page = AppTest.from_string(program, default_timeout=PATIENCE)
+    `page` names its package, or is "app", which has all pages and the sidebar, or a program.
+    """
+    if page == "app":
+        made = AppTest.from_file(APP, default_timeout=PATIENCE)
+    else:
+        if page.isidentifier():
+            page = (
+                f"from semsearch_ui import job_list\nfrom semsearch_ui.{page} import page\njob_list.show()\npage.page()"
+            )
+        made = AppTest.from_string(page, default_timeout=PATIENCE)
     for name, value in url.items():
-        page.query_params[name] = value
-    return again(page)
+        made.query_params[name] = value
+    for name, value in (state or {}).items():
+        made.session_state[name] = value
+    return made
+
+
+def opened(page: str, state: Mapping[str, Any] | None = None, /, **url: Any) -> AppTest:
+    """The page, opened at a URL."""
+    return again(before(page, state, **url))
+
+
+def said(page: AppTest, more: Sequence[str] = ()) -> str:
+    """All that its alerts say, and its elements of `more` kinds, without the escapes of Markdown."""
+    kinds = ("error", "warning", "success", "info", *more)
+    return "\n".join(each.value.replace("\\", "") for kind in kinds for each in getattr(page, kind))
+
+
+def rows(page: AppTest, column: str) -> list[dict[str, Any]]:
+    """The rows of the one table that has this column; none where there is no such table."""
+    found = [each.value for each in page.dataframe if column in each.value]
+    assert len(found) <= 1
+    return found[0].to_dict("records") if found else []
 
 
 def again(page: AppTest) -> AppTest:

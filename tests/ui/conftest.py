@@ -1,9 +1,10 @@
-"""What every test of the pages needs to be quick."""
+"""What every test of the pages needs: a home, an index in it, and one look at what is installed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -15,3 +16,22 @@ def components_found_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(scanner, "scan_component_manifests", cache(scanner.scan_component_manifests))
         yield
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The home of indexes of the pages, which is also where they run."""
+    from helpers.pages import at_home
+
+    with at_home(tmp_path, tmp_path, monkeypatch):
+        yield tmp_path
+
+
+@pytest.fixture
+def notes(home: Path, request: pytest.FixtureRequest) -> Path:
+    """An index of the module's DOCUMENTS, which is all that the home has."""
+    from semsearch import Index
+
+    with Index.create("notes", encoder="hashing") as index:
+        index.add(request.module.DOCUMENTS)
+    return index.path

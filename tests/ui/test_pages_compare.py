@@ -8,41 +8,27 @@ import json
 import re
 import shutil
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("streamlit")
-pytest.importorskip("semsearch_ui")
-from helpers.pages import again, at_home, click, ended, opened, until
+from helpers.pages import HOSTILE, again, click, ended, opened, until
 from streamlit.testing.v1 import AppTest
 
 from semsearch import SemsearchError, sts
 
-HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> **bold** [link](javascript:alert(3)) :red[red] $x$"
 PAIRS = """sentence1,sentence2,score
 a red car,a red car,5
 a red car,a red cart,3
 a diesel engine,a bowl of soup,0.5
 "=1+1, he said",nothing alike,4.5
 """
-PROGRAM = """
-from semsearch_ui.compare import page as compare
-compare.page()
-"""
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with at_home(tmp_path, tmp_path, monkeypatch):
-        yield tmp_path
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def shown(*encoders: str, **url: Any) -> AppTest:
     """The page, opened at a URL."""
-    return opened(PROGRAM, m=list(encoders or ("hashing",)), **url)
+    return opened("compare", m=list(encoders or ("hashing",)), **url)
 
 
 def pasted(text: str, *encoders: str, **url: Any) -> AppTest:
@@ -315,7 +301,6 @@ def test_many_pairs_are_measured_as_one_at_a_time() -> None:
 
 
 MANY = "".join(f"the number {at},the number {at * 7 % 50},{at % 6}\n" for at in range(300))
-WITH_JOBS = f"from semsearch_ui import job_list\njob_list.show()\n{PROGRAM}"
 
 
 def given(page: AppTest) -> str:
@@ -357,10 +342,7 @@ def test_an_encoder_is_shown_before_the_others_are_done_and_a_stop_keeps_what_wa
         return usual(pairs, encoder)
 
     monkeypatch.setattr(pair_scores, "_sts", slow)
-    page = AppTest.from_string(WITH_JOBS, default_timeout=120)
-    page.query_params["m"], page.query_params["kind"] = ["hashing", "default"], "pairs"
-    page.run()
-    page.text_area(key="pairs").set_value(MANY).run()
+    page = pasted(MANY, "hashing", "default")
     click(page, "Measure 300 pairs with hashing, default")
     until(lambda: seen.count("default") > 1)
     assert again(page).dataframe[0].value["encoder"].tolist() == ["hashing"]

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.pages import again, at_home, click, ended, opened
-
-pytest.importorskip("streamlit")
-pytest.importorskip("semsearch_ui")
+from helpers.pages import again, at_home, click, ended, opened, rows, said
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Fields, Index, Progress, Rules, Splitter, SyncOptions
 
-PAGE = "from semsearch_ui.documents import page\nfrom semsearch_ui import job_list\njob_list.show()\npage.page()"
 HOSTILE = "<img src=x onerror=alert(2)> **bold** [l](javascript:alert(3)) :red[r] $x$.md"
+shown = partial(opened, "documents")
 DOCUMENTS = [
     Document("cars/diesel.txt", "A diesel engine ignites fuel. It has no spark.", {"year": 1990}, title="The diesel"),
     Document("cars/petrol.txt", "A petrol engine has a spark plug.", {"year": 2000}, title="The petrol engine"),
@@ -27,15 +25,8 @@ DOCUMENTS = [
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with at_home(tmp_path / "home", tmp_path, monkeypatch, "notes"):
+    with at_home(tmp_path / "home", tmp_path, monkeypatch):
         yield tmp_path
-
-
-@pytest.fixture
-def notes(home: Path) -> Path:
-    with Index.create("notes", encoder="hashing") as index:
-        index.add(DOCUMENTS)
-    return home / "home" / "notes"
 
 
 @pytest.fixture
@@ -49,24 +40,8 @@ def folder(home: Path) -> Path:
     return place
 
 
-def shown(**url: str) -> AppTest:
-    """The page, opened at a URL."""
-    return opened(PAGE, **url)
-
-
-def table(page: AppTest, column: str = "id") -> list[dict[str, Any]]:
-    """The rows of the table that has this column."""
-    [found] = [each.value for each in page.dataframe if column in each.value]
-    return found.to_dict("records")
-
-
 def ids(page: AppTest) -> list[str]:
-    return [row["id"] for row in table(page)]
-
-
-def said(page: AppTest) -> str:
-    alerts = (*page.error, *page.warning, *page.success, *page.info)
-    return "\n".join(each.value.replace("\\", "") for each in alerts)
+    return [row["id"] for row in rows(page, "id")]
 
 
 def follow(place: Path) -> None:
@@ -80,7 +55,7 @@ def test_without_an_index_the_page_says_where_to_make_one(home: Path) -> None:
 
 def test_the_table_shows_every_document_with_what_is_known_of_it(notes: Path) -> None:
     page = shown()
-    diesel = next(row for row in table(page) if row["id"] == "cars/diesel.txt")
+    diesel = next(row for row in rows(page, "id") if row["id"] == "cars/diesel.txt")
     assert diesel["title"] == "The diesel"
     assert (diesel["passages"], diesel["size"] > 0, diesel["metadata"]) == (1, True, "year: 1990")
     assert "3 documents" in page.caption[0].value
@@ -89,7 +64,7 @@ def test_the_table_shows_every_document_with_what_is_known_of_it(notes: Path) ->
 def test_a_record_without_a_title_is_called_by_its_file_and_its_id(notes: Path, home: Path) -> None:
     (home / "formula.csv").write_text("id,text\n1,One text.\n", encoding="utf-8")
     follow(home / "formula.csv")
-    assert [row["title"] for row in table(shown()) if row["id"] == "1"] == ["formula.csv · 1"]
+    assert [row["title"] for row in rows(shown(), "id") if row["id"] == "1"] == ["formula.csv · 1"]
 
 
 def test_paths_and_titles_filter_the_table_and_stand_in_the_url(notes: Path) -> None:
@@ -114,7 +89,7 @@ def test_a_condition_and_the_state_of_the_file_filter_the_table(notes: Path, fol
     assert ids(shown(state="changed on disk")) == ["a.md"]
     assert ids(shown(state="file is gone")) == ["b.md"]
     assert ids(shown(state="in the index only", title="cars")) == ["cars/diesel.txt", "cars/petrol.txt"]
-    states = {row["id"]: row["state"] for row in table(shown())}
+    states = {row["id"]: row["state"] for row in rows(shown(), "id")}
     assert (states["a.md"], states["b.md"], states["c.txt"]) == ("changed on disk", "file is gone", "up to date")
     assert "no field is called" in said(shown(where="yeer < 1995")).lower()
 
@@ -137,7 +112,7 @@ def test_a_folder_is_added_in_the_background_and_what_was_skipped_says_why(notes
     assert "3 added" in said(again(page))
     assert "c.txt" not in ids(page)
     assert any(each.label == "1 skipped file: reasons" for each in page.expander)
-    [skipped] = table(page, "why")
+    [skipped] = rows(page, "why")
     assert skipped["what"] == "broken.pdf"
     assert "PDF" in skipped["why"]
     click(page, "Close")
@@ -202,9 +177,9 @@ def test_a_folder_is_read_by_the_options_that_the_command_line_has(notes: Path, 
     assert "It would be: 1 added" in said(again(page))
     click(page, "Add it")
     assert ended("notes") == "done"
-    row = next(row for row in table(again(page)) if row["id"] == "r1")
+    row = next(row for row in rows(again(page), "id") if row["id"] == "r1")
     assert row["metadata"].startswith("year: 7")
-    [followed] = table(page, "source")
+    [followed] = rows(page, "source")
     assert followed["options"] == "--text-field words --id-field name --meta-field year"
 
 
@@ -235,14 +210,14 @@ def test_documents_are_cut_anew_and_those_that_were_dropped_too(notes: Path) -> 
 
 def test_dropped_files_become_documents(notes: Path) -> None:
     page = shown()
-    rows, broken = b'{"id": "r1", "text": "one"}\n', b"\x89PNG\0"
-    given = [("../../up.md", b"# Up\n\nA text.", ""), ("rows.jsonl", rows, ""), ("x.png", broken, "")]
+    records, broken = b'{"id": "r1", "text": "one"}\n', b"\x89PNG\0"
+    given = [("../../up.md", b"# Up\n\nA text.", ""), ("rows.jsonl", records, ""), ("x.png", broken, "")]
     page.file_uploader(key="add.files").set_value(given)
     click(page, "Add them")
     assert ended("notes") == "done"
     again(page)
     assert {"up.md", "r1"} <= set(ids(page))
-    assert [row["what"] for row in table(page, "why")] == ["x.png"]
+    assert [row["what"] for row in rows(page, "why")] == ["x.png"]
 
 
 def test_each_dropped_file_is_a_document_or_is_told_whatever_its_name(notes: Path) -> None:
@@ -265,8 +240,8 @@ def test_each_dropped_file_is_a_document_or_is_told_whatever_its_name(notes: Pat
     again(page)
     there = set(ids(page)) - {each.id for each in DOCUMENTS}
     assert there == {"up.md", "w.md", "<b>bold<b>.md", "a\x1bb\nc.md", "=1+1.md", "dir", "empty.md"}
-    assert ["already used" in row["why"] for row in table(page, "why")] == [True]
-    assert next(row["state"] for row in table(page) if row["id"] == "empty.md") == "no text"
+    assert ["already used" in row["why"] for row in rows(page, "why")] == [True]
+    assert next(row["state"] for row in rows(page, "id") if row["id"] == "empty.md") == "no text"
 
 
 def test_dropped_files_are_read_by_options_and_an_update_leaves_them_alone(notes: Path, folder: Path) -> None:
@@ -280,7 +255,7 @@ def test_dropped_files_are_read_by_options_and_an_update_leaves_them_alone(notes
     click(again(page), "Update")
     assert ended("notes") == "done"
     assert "r1" in ids(again(page))
-    assert next(row["state"] for row in table(page) if row["id"] == "r1") == "in the index only"
+    assert next(row["state"] for row in rows(page, "id") if row["id"] == "r1") == "in the index only"
 
 
 def test_what_was_skipped_is_narrowed_by_words_and_by_reason(home: Path) -> None:
@@ -291,11 +266,11 @@ def test_what_was_skipped_is_narrowed_by_words_and_by_reason(home: Path) -> None
     with Index.create("notes", encoder="hashing") as index:
         index.sync(files)
     page = shown()
-    assert len(table(page, "why")) == 3
+    assert len(rows(page, "why")) == 3
     page.multiselect(key="skipped.why").set_value(["binary file"])
-    assert [row["what"] for row in table(again(page), "why")] == ["b.bin", "c.bin"]
+    assert [row["what"] for row in rows(again(page), "why")] == ["b.bin", "c.bin"]
     page.text_input(key="skipped.words").set_value("C.BIN")
-    assert [row["what"] for row in table(again(page), "why")] == ["c.bin"]
+    assert [row["what"] for row in rows(again(page), "why")] == ["c.bin"]
 
 
 def test_a_job_uses_the_encoder_that_the_open_index_has_loaded(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -440,7 +415,7 @@ def test_a_chosen_document_shows_its_passages_and_how_they_were_cut(notes: Path)
     assert any("split at sentences, at most 192 tokens" in each.value.replace("\\", "") for each in page.caption)
     assert "A diesel engine ignites fuel. It has no spark." in page.get("html")[0].proto.body
     page.segmented_control(key="view").set_value("table")
-    [row] = table(again(page), "start")
+    [row] = rows(again(page), "start")
     assert (row["start"], row["end"], row["text"]) == (0, 46, DOCUMENTS[0].text)
     assert row["tokens"] > 5
 
@@ -456,7 +431,7 @@ def test_what_a_passage_repeats_of_the_one_before_is_marked_and_none_of_it_is_ma
     assert body.count('<span class="again">') > 3
     assert any("begin with the end of the one before" in each.value for each in page.caption)
     page.segmented_control(key="view").set_value("table")
-    first, second, *_ = table(again(page), "start")
+    first, second, *_ = rows(again(page), "start")
     assert (first["repeated"], second["repeated"]) == (0, first["end"] - second["start"])
     page.multiselect(key="chosen").set_value(["blank"])
     assert "nothing in it can be found" in said(again(page))
@@ -533,6 +508,6 @@ def test_a_folder_that_is_removed_during_a_click_is_a_sentence(notes: Path, fold
 
 def test_sizes_are_shown_in_one_form_and_sorted_as_numbers(notes: Path) -> None:
     page = shown()
-    assert table(page)[0]["size"] > 0
+    assert rows(page, "id")[0]["size"] > 0
     shown_as = page.dataframe[0].proto.arrow_data.styler.display_values if page.dataframe else b""
     assert b" B" in shown_as

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.pages import again, at_home, click, ended, opened
+from helpers.pages import HOSTILE, again, click, ended, opened
+from helpers.pages import said as alerts
 from helpers.stsdata import PAIRS, tiny_sts
-
-pytest.importorskip("streamlit")
-pytest.importorskip("semsearch_ui")
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Encoder, Index
@@ -29,8 +27,6 @@ from semsearch.evaluation import (
     sts_task,
 )
 
-PROGRAM = "from semsearch_ui.evaluate import page\nfrom semsearch_ui import job_list\njob_list.show()\npage.page()"
-HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> **bold** [l](javascript:alert(3)) :red[r] $x$"
 DOCUMENTS = [
     Document("diesel.txt", "A diesel engine ignites fuel by compression. It has no spark plug at all."),
     Document("petrol.txt", "A petrol engine ignites fuel with a spark plug. It turns faster than others."),
@@ -44,25 +40,8 @@ TREC = "".join(f"{query} 0 {name} {grade}\n" for query, of in GRADES.items() for
 BEIR = "query-id\tcorpus-id\tscore\n" + TREC.replace(" 0 ", " ").replace(" ", "\t")
 MODES = ("hybrid", "semantic", "keyword")
 KEY = ("Evaluate",)
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
-    with at_home(tmp_path, tmp_path, monkeypatch, KEY):
-        yield tmp_path
-
-
-@pytest.fixture
-def notes(home: Path) -> Path:
-    with Index.create("notes", encoder="hashing") as index:
-        index.add(DOCUMENTS)
-    return home / "notes"
-
-
-def shown(**url: str) -> AppTest:
-    """The page, opened at a URL."""
-    return opened(PROGRAM, **url)
+shown = partial(opened, "evaluate")
+said = partial(alerts, more=["caption"])
 
 
 def measured(page: AppTest) -> list[dict[str, Any]]:
@@ -75,11 +54,6 @@ def measured(page: AppTest) -> list[dict[str, Any]]:
 
 def rows_of(page: AppTest) -> list[dict[str, Any]]:
     return page.dataframe[0].value.to_dict("records") if page.dataframe else []
-
-
-def said(page: AppTest) -> str:
-    alerts = (*page.error, *page.warning, *page.success, *page.info, *page.caption)
-    return "\n".join(each.value.replace("\\", "") for each in alerts)
 
 
 def uploaded(queries: bytes, judged: bytes) -> AppTest:

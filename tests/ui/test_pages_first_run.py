@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.pages import again, at_home, click, ended, until
-
-pytest.importorskip("streamlit")
-pytest.importorskip("semsearch_ui")
+from helpers.pages import again, at_home, before, click, ended, until
+from helpers.pages import said as alerts
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Index
 from semsearch.types import FileType, Survey
 
-APP = Path(__file__).resolve().parents[2] / "ui" / "app.py"
+said = partial(alerts, more=["caption"])
 
 
 @pytest.fixture
@@ -26,7 +25,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(Index, "create", lambda name, **how: create(name, **{"encoder": "hashing"} | how))
     survey = Index.survey
     monkeypatch.setattr(Index, "survey", lambda path, **how: survey(path, encoder="hashing", **how))
-    with at_home(tmp_path / "indexes", tmp_path, monkeypatch, "my-notes", "documents", "sample"):
+    with at_home(tmp_path / "indexes", tmp_path, monkeypatch):
         yield tmp_path
 
 
@@ -41,16 +40,11 @@ def notes(home: Path) -> Path:
 
 def shown(path: str = "") -> AppTest:
     """The app; with a path in the field of the panel, once the folder was counted."""
-    app = AppTest.from_file(APP, default_timeout=120)
+    app = before("app")
     if path:
         app.session_state["first folder"] = path  # before the first run, which offers what is typed
     until(lambda: not any("Counting" in each.value for each in again(app).info))
     return app
-
-
-def said(app: AppTest) -> str:
-    shown = (*app.error, *app.caption, *app.info)
-    return "\n".join(each.value.replace("\\", "") for each in shown)
 
 
 def make(app: AppTest, name: str, label: str = "Make the index") -> None:
@@ -151,7 +145,7 @@ def test_an_index_removed_while_a_page_is_drawn_is_told_in_one_sentence(
 ) -> None:
     told = "There is no index 'removed' any more. Choose another one."
     monkeypatch.setattr(Index, "names", lambda: ["removed"])  # still there when the page asked
-    app = AppTest.from_file(APP, default_timeout=120).run()
+    app = before("app").run()
     [app._page_hash] = [at for at, info in app._registered_pages.items() if info["url_pathname"] == name]
     app.run()
     assert not app.exception

@@ -8,18 +8,12 @@ from pathlib import Path
 
 import pytest
 from helpers.pages import again, at_home, ended, opened, until
-
-pytest.importorskip("streamlit")
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Index
 
 charts = pytest.importorskip("semsearch_ui.shared.charts")
 
-PAGE = """
-from semsearch_ui.groups import page as groups
-groups.page()
-"""
 TEXTS = {
     "engine": "diesel engine fuel pump",
     "engine again": "diesel engine fuel pump",
@@ -37,7 +31,7 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
 
 
 def shown(**url: str) -> AppTest:
-    page = opened(PAGE, **url)
+    page = opened("groups", **url)
     until(lambda: not any(each.icon == ":material/hourglass_top:" for each in again(page).info))
     return page
 

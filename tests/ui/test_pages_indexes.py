@@ -4,51 +4,19 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from helpers.pages import again, at_home, click, ended, opened
-
-pytest.importorskip("streamlit")
-pytest.importorskip("semsearch_ui")
+from helpers.pages import again, click, ended, opened, rows, said
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Encoder, Index, Progress
 from semsearch.encoders.hashing import HashingEncoder
 
-PAGE = "from semsearch_ui.indexes import page\nfrom semsearch_ui import job_list\njob_list.show()\npage.page()"
 HOSTILE = "<b>x"
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with at_home(tmp_path, tmp_path, monkeypatch, "notes", "new", HOSTILE):
-        yield tmp_path
-
-
-@pytest.fixture
-def notes(home: Path) -> Path:
-    with Index.create("notes", encoder="hashing") as index:
-        index.add([Document("a.txt", "A diesel engine."), Document("b.txt", "Bread and salt.")])
-    return home / "notes"
-
-
-def shown(**url: str) -> AppTest:
-    """The page, opened at a URL."""
-    return opened(PAGE, **url)
-
-
-def rows(page: AppTest, column: str) -> list[dict[str, Any]]:
-    """The rows of the table that has this column; none where there is no such table."""
-    found = [each.value for each in page.dataframe if column in each.value]
-    return found[0].to_dict("records") if found else []
-
-
-def said(page: AppTest) -> str:
-    alerts = (*page.error, *page.warning, *page.success, *page.info)
-    return "\n".join(each.value.replace("\\", "") for each in alerts)
+DOCUMENTS = [Document("a.txt", "A diesel engine."), Document("b.txt", "Bread and salt.")]
+shown = partial(opened, "indexes")
 
 
 def reembed(page: AppTest, encoder: str, *, keep: bool = False) -> AppTest:

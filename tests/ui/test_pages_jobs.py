@@ -8,10 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("streamlit")
-pytest.importorskip("semsearch_ui")
-from helpers.pages import ended
+from helpers.pages import ended, opened
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Progress, SemsearchError
@@ -55,7 +52,7 @@ def test_a_job_of_a_key_is_stopped_from_any_page_and_only_announced_jobs_are_ann
     jobs.start(("Compare", "b"), "Measuring", lambda _: jobs.Outcome("silent"), announced=False)
     assert stepped.wait(60)
     assert ended(("Compare", "b")) == "done"
-    page = AppTest.from_string(PAGE, default_timeout=120).run()
+    page = opened(PAGE)
     assert not page.success
     [button] = [each for each in page.button if each.label == "Stop"]
     button.click().run()
@@ -66,7 +63,7 @@ def test_a_job_of_a_key_is_stopped_from_any_page_and_only_announced_jobs_are_ann
 
 
 def test_an_end_is_told_until_one_turns_to_another_page_and_stays_in_the_history() -> None:
-    page = AppTest.from_string(PAGE, default_timeout=120).run()
+    page = opened(PAGE)
     jobs.start(("Compare", "a"), "Measuring", lambda _: jobs.Outcome("All is well."))
     assert ended(("Compare", "a")) == "done"
     for _ in range(2):
@@ -74,7 +71,7 @@ def test_an_end_is_told_until_one_turns_to_another_page_and_stays_in_the_history
     page.session_state["page"] = "map"
     assert not page.run().success
     assert any("All is well" in each.value for each in page.caption)
-    fresh = AppTest.from_string(PAGE, default_timeout=120).run()  # another window
+    fresh = opened(PAGE)  # another window
     assert not fresh.success and any("All is well" in each.value for each in fresh.caption)
 
 

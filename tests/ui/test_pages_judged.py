@@ -9,16 +9,11 @@ from typing import Any
 
 import pytest
 from helpers.pages import again, at_home, click, ended, hits, opened, tell
-
-pytest.importorskip("streamlit")
-pytest.importorskip("semsearch_ui")
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Index
 from semsearch.evaluation import Judgements, evaluate_search, list_runs, paired_difference
 
-SEARCH = "from semsearch_ui.search import page\npage.page()"
-EVALUATE = "from semsearch_ui.evaluate import page\nfrom semsearch_ui import job_list\njob_list.show()\npage.page()"
 DOCUMENTS = [
     Document("diesel.txt", "A diesel engine ignites fuel by compression. It has no spark plug at all."),
     Document("petrol.txt", "A petrol engine ignites fuel with a spark plug. It turns faster than others."),
@@ -29,7 +24,7 @@ KEY = ("Evaluate",)
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with at_home(tmp_path, tmp_path, monkeypatch, KEY):
+    with at_home(tmp_path, tmp_path, monkeypatch):
         with Index.create("notes", encoder="hashing") as index:
             index.add(DOCUMENTS)
         yield tmp_path
@@ -60,21 +55,21 @@ def judge(question: str, **grades: int) -> None:
 
 
 def measured(**url: Any) -> AppTest:
-    page = click(opened(EVALUATE, **url), "Measure")
+    page = click(opened("evaluate", **url), "Measure")
     assert ended(KEY) == "done"
     return again(page)
 
 
 def test_a_thumb_keeps_the_document_of_its_hit_until_it_is_taken_back() -> None:
-    page = opened(SEARCH, q="engine  fuel")
+    page = opened("search", q="engine  fuel")
     assert hits(page)["judged"] == {"notes": {}}
     key = key_of(page, "diesel.txt")
     for grade in (1, 0):
         tell(page, "judge", key=key, grade=grade)
         assert Judgements("notes").grades() == {"engine fuel": {"diesel.txt": grade}}
         assert hits(page)["judged"] == {"notes": {"diesel.txt": grade}}
-    assert hits(opened(SEARCH, q="engine fuel"))["judged"] == {"notes": {"diesel.txt": 0}}
-    assert hits(opened(SEARCH, q="another"))["judged"] == {"notes": {}}
+    assert hits(opened("search", q="engine fuel"))["judged"] == {"notes": {"diesel.txt": 0}}
+    assert hits(opened("search", q="another"))["judged"] == {"notes": {}}
     tell(page, "judge", key=key, grade=None)
     assert Judgements("notes").grades() == {}
 
@@ -83,13 +78,13 @@ def test_a_thumb_keeps_the_document_of_its_hit_until_it_is_taken_back() -> None:
     "odd", [{"grade": 7}, {"grade": True}, {"grade": "1"}, {"key": "other/1", "grade": 1}, {"key": ""}]
 )
 def test_an_event_that_no_thumb_sends_keeps_nothing(odd: dict[str, Any]) -> None:
-    page = opened(SEARCH, q="engine")
+    page = opened("search", q="engine")
     tell(page, "judge", **{"key": key_of(page, "diesel.txt"), "grade": 1, **odd})
     assert Judgements("notes").grades() == {}
 
 
 def test_what_is_more_than_its_question_cannot_be_judged() -> None:
-    page = opened(SEARCH, q="engine", more="fuel")
+    page = opened("search", q="engine", more="fuel")
     assert hits(page)["judged"] is None
     tell(page, "judge", key=key_of(page, "diesel.txt"), grade=1)
     assert Judgements("notes").grades() == {}
@@ -99,19 +94,19 @@ def test_damaged_judgements_are_told_and_cost_no_hit(home: Path) -> None:
     file = Judgements("notes").file
     file.parent.mkdir()
     file.write_text("{", encoding="utf-8")
-    page = opened(SEARCH, q="engine")
+    page = opened("search", q="engine")
     assert len(hits(page)["hits"]) == 3 and hits(page)["judged"] is None
     assert "cannot be read" in said(page)
-    assert "cannot be read" in said(opened(EVALUATE, n="notes"))
+    assert "cannot be read" in said(opened("evaluate", n="notes"))
     assert file.read_text(encoding="utf-8") == "{"
 
 
 def test_without_a_mark_evaluate_says_where_to_make_one() -> None:
-    page = opened(EVALUATE, n="notes")
+    page = opened("evaluate", n="notes")
     assert "How good is my search?" in said(page) and "No hit is marked yet" in said(page)
     assert not [each for each in page.button if each.label == "Measure"]
     judge("engine", diesel=0)
-    assert "No hit is marked as helpful yet" in said(opened(EVALUATE, n="notes"))
+    assert "No hit is marked as helpful yet" in said(opened("evaluate", n="notes"))
 
 
 def test_the_figures_are_those_of_evaluate_search_and_stand_in_sentences() -> None:
@@ -152,7 +147,7 @@ def test_a_difference_is_told_with_its_p_value_and_no_other_one(monkeypatch: pyt
         figures["nDCG@10"] = 0.1 if query != "q1" else 1.0
         run["per_query"]["hybrid"][query]["nDCG@10"] = run["per_query"]["semantic"][query]["nDCG@10"] = 0.9
     (Path(".evaluations") / f"{name}.json").write_text(json.dumps(run))
-    page = opened(EVALUATE, n="notes")
+    page = opened("evaluate", n="notes")
     p = 3 * paired_difference([0.9] * 9, [1.0] + [0.1] * 8).p
     assert 0 < p < 0.05
     assert "hybrid is better than keyword" in said(page)
@@ -185,7 +180,7 @@ def test_two_runs_are_compared_with_their_significance() -> None:
 def test_questions_are_dropped_and_files_go_out_and_in() -> None:
     judge("engine", diesel=1)
     queries, qrels = Judgements("notes").written()
-    page = opened(EVALUATE, n="notes")
+    page = opened("evaluate", n="notes")
     page.session_state["judged question"] = "engine"
     click(again(page), "Drop this question")
     assert Judgements("notes").grades() == {}
@@ -208,4 +203,4 @@ def test_a_run_of_another_shape_is_no_error() -> None:
     for odd in ({}, {"queries": {"q1": "engine"}, "per_query": {"hybrid": {}}}, {"per_query": 7}):
         rows = [{"mode": "hybrid", "nDCG@10": 1.0}]
         save_run({"measure": "judged hits", "index": "notes", "rows": rows, "settings": {}, "encoder": "x"} | odd)
-    assert not opened(EVALUATE, n="notes").error
+    assert not opened("evaluate", n="notes").error

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -14,10 +13,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from helpers.pages import PATIENCE, again, at_home, ended, opened, until
-
-pytest.importorskip("streamlit")
-pytest.importorskip("semsearch_ui")
+from helpers.pages import HOSTILE, PATIENCE, again, ended, opened, until
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Index, MissingExtra, Query, SemsearchError
@@ -36,7 +32,6 @@ from semsearch_ui.search import page as search
 st.navigation([st.Page(search.page, title="Search", url_path="search", default=True)])
 space_map.page()
 """
-HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> **bold** [link](javascript:alert(3)) :red[red] $x$"
 TOPICS = {
     "cars": ["diesel engine", "engine fuel", "fuel of a diesel", "petrol engine fuel", "engine and diesel"],
     "bread": ["flour and salt", "salt in bread", "bread flour", "yeast bread salt", "flour yeast"],
@@ -48,21 +43,10 @@ DOCUMENTS = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with at_home(tmp_path, tmp_path, monkeypatch):
-        yield tmp_path
-
-
 @pytest.fixture(autouse=True)
 def without_umap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only tests of UMAP have it: it would be computed on every map."""
     monkeypatch.setattr(layouts, "missing", lambda: MissingExtra("UMAP", "map", "umap-learn").fix)
-
-
-@pytest.fixture
-def notes(home: Path) -> Path:
-    return made(DOCUMENTS)
 
 
 @dataclass(frozen=True)

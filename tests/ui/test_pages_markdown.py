@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.pages import at_home, hits, opened
+from helpers.pages import hits, opened
 
-pytest.importorskip("streamlit")
-pytest.importorskip("semsearch_ui")
+from semsearch import Document
 
-from semsearch import Document, Index
-
-APP = Path(__file__).resolve().parents[2] / "ui" / "app.py"
 BREAD = """# Bread
 
 Weigh the `flour` and the **salt**, see [the table](table.md) of 2 * 3 * 4 loaves.
@@ -26,25 +21,18 @@ Weigh the `flour` and the **salt**, see [the table](table.md) of 2 * 3 * 4 loave
 
 - first_of_all rest
 """
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with at_home(tmp_path, tmp_path, monkeypatch):
-        with Index.create("notes", encoder="hashing") as index:
-            index.add([Document("bread.md", BREAD), Document("bread.txt", "A `flour` of | a text |.")])
-        yield tmp_path
+DOCUMENTS = [Document("bread.md", BREAD), Document("bread.txt", "A `flour` of | a text |.")]
 
 
 def snippets(question: str) -> dict[str, str]:
     """The text that is shown of each hit, by its document."""
-    page = opened(f"import runpy; runpy.run_path({str(APP)!r})", n="notes", q=question)
+    page = opened("search", n="notes", q=question)
     return {
         hit["record"]["document"]: "".join(piece[1] for piece in hit["pieces"]).strip() for hit in hits(page)["hits"]
     }
 
 
-def test_a_snippet_of_markdown_has_no_signs_and_a_text_keeps_its_own(home: Path) -> None:
+def test_a_snippet_of_markdown_has_no_signs_and_a_text_keeps_its_own(notes: Path) -> None:
     found = snippets("weigh flour and salt")
     assert " ".join(found["bread.md"].split()) == (
         "Weigh the flour and the salt, see the table of 2 * 3 * 4 loaves. "

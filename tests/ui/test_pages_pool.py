@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("streamlit")
 import streamlit as st
 
 from semsearch import Document, Index, SemsearchError

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("streamlit")
-pytest.importorskip("semsearch_ui")
 from helpers import rerankers
-from helpers.pages import hits
+from helpers.pages import at_home, hits, opened
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Index
 
-APP = Path(__file__).resolve().parents[2] / "ui" / "app.py"
+shown = partial(opened, "search")
 LABEL = "Read the first hits again"
 DOCUMENTS = [
     Document("diesel.txt", "A diesel engine ignites fuel by compression."),
@@ -27,26 +25,11 @@ DOCUMENTS = [
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    import streamlit as st
-
-    (tmp_path / "indexes").mkdir()
-    monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path / "indexes"))
     monkeypatch.delenv("SEMSEARCH_RERANKER", raising=False)
-    monkeypatch.chdir(tmp_path)
-    with Index.create("notes", encoder="hashing") as index:
-        index.add(DOCUMENTS)
-    yield tmp_path
-    st.cache_resource.clear()
-    st.cache_data.clear()
-
-
-def shown(**url: Any) -> AppTest:
-    page = AppTest.from_file(APP, default_timeout=120)
-    for name, value in url.items():
-        page.query_params[name] = value
-    page.run()
-    assert not page.exception
-    return page
+    with at_home(tmp_path / "indexes", tmp_path, monkeypatch):
+        with Index.create("notes", encoder="hashing") as index:
+            index.add(DOCUMENTS)
+        yield tmp_path
 
 
 def switch(page: AppTest) -> Any:

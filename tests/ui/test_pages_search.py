@@ -6,25 +6,19 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
-from helpers.pages import hits, tell, titles
-
-pytest.importorskip("streamlit")
-pytest.importorskip("semsearch_ui")
+from helpers.pages import HOSTILE, hits, opened, tell, titles
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Index
 from semsearch.search.snippets import Snippet
 from semsearch.types import Hit, Mark
 
-APP = Path(__file__).resolve().parents[2] / "ui" / "app.py"
-HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> **bold** [link](javascript:alert(3)) :red[red] $x$"
 DOCUMENTS = [
     Document("cars/diesel.txt", "A diesel engine ignites fuel by compression.", {"year": 1990, "lang": "en"}),
     Document("cars/petrol.txt", "A petrol engine ignites fuel with a spark plug.", {"year": 2000, "lang": "en"}),
@@ -33,32 +27,9 @@ DOCUMENTS = [
 ]
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    import streamlit as st
-
-    monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    st.cache_resource.clear()
-    st.cache_data.clear()
-
-
-@pytest.fixture
-def notes(home: Path) -> Path:
-    with Index.create("notes", encoder="hashing") as index:
-        index.add(DOCUMENTS)
-    return home / "notes"
-
-
 def shown(query: str = "", **url: Any) -> AppTest:
     """The page, opened at a URL."""
-    page = AppTest.from_file(APP, default_timeout=120)
-    for name, value in ({"q": query} if query else {}).items() | url.items():
-        page.query_params[name] = value
-    page.run()
-    assert not page.exception
-    return page
+    return opened("search", **({"q": query} if query else {}), **url)
 
 
 def texts(page: AppTest) -> str:
@@ -228,7 +199,7 @@ def test_every_page_has_the_same_current_index(notes: Path) -> None:
     Index.create("empty", encoder="hashing").close()
     with Index.create("others", encoder="hashing") as index:
         index.add([Document("o.txt", "A diesel engine in another index."), Document("p.txt", "Bread.")])
-    page = shown("engine", n="others")
+    page = opened("app", q="engine", n="others")
     assert all("n=others" in link.proto.query_string for link in page.get("page_link"))
     page.query_params = {}  # as by a link without it
     for name in ("documents", "map", "indexes", "evaluate"):

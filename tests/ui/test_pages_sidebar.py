@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.pages import again, at_home, click, ended
-
-pytest.importorskip("streamlit")
-pytest.importorskip("semsearch_ui")
+from helpers.pages import again, click, ended, opened
 from streamlit.testing.v1 import AppTest
 
-from semsearch import Document, Index
+from semsearch import Document
 
-APP = Path(__file__).resolve().parents[2] / "ui" / "app.py"
 PAGES = ["Search", "Documents", "Groups", "Map", "Compare", "Evaluate", "Templates", "Indexes", "Models"]
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with at_home(tmp_path, tmp_path, monkeypatch, "alpha", "notes"):
-        yield tmp_path
-
-
-@pytest.fixture
-def notes(home: Path) -> Path:
-    with Index.create("notes", encoder="hashing") as index:
-        index.add(
-            [Document("a.txt", "A diesel engine."), Document("b.txt", "Bread and salt."), Document("c.txt", "A car.")]
-        )
-    return home / "notes"
+DOCUMENTS = [Document("a.txt", "A diesel engine."), Document("b.txt", "Bread and salt."), Document("c.txt", "A car.")]
 
 
 def shown(page: str = "", **url: str) -> AppTest:
     """A page of the app, opened at a URL."""
-    app = AppTest.from_file(APP, default_timeout=120)
-    for name, value in url.items():
-        app.query_params[name] = value
-    app.run()
+    app = opened("app", **url)
     if page:
         [app._page_hash] = [at for at, info in app._registered_pages.items() if info.get("url_pathname") == page]
         app.run()

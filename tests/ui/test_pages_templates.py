@@ -4,34 +4,27 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from helpers.pages import again, at_home, click, ended, opened, until
+from helpers.pages import HOSTILE, click, ended, opened, rows, until
+from helpers.pages import said as alerts
 from helpers.stsdata import tiny_sts
-
-pytest.importorskip("streamlit")
-pytest.importorskip("semsearch_ui")
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Encoder, sts
 from semsearch.evaluation import check_template, list_runs, search_templates, sts_pairs
 from semsearch.prompts import templates
 
-PROGRAM = "from semsearch_ui import job_list\nfrom semsearch_ui.templates import page\njob_list.show()\npage.page()"
+pytestmark = pytest.mark.usefixtures("home")
+shown = partial(opened, "templates")
+said = partial(alerts, more=["markdown", "caption"])
 KEY = ("Templates",)
-HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> **bold** [l](javascript:alert(3)) :red[r] $x$"
 PAIRS = "a red car\ta red car\t5\na red car\ta red cart\t3\na diesel engine\ta bowl of soup\t0.5\n"
 TEXT = 'This sentence : "[X]" means [MASK] .'
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
-    with at_home(tmp_path, tmp_path, monkeypatch, KEY):
-        yield tmp_path
 
 
 @pytest.fixture
@@ -41,29 +34,14 @@ def bert(golden: Path) -> str:
     return str(golden / "models" / "tiny-bert")
 
 
-def shown(**url: Any) -> AppTest:
-    """The page, opened at a URL."""
-    return opened(PROGRAM, **url)
-
-
-def said(page: AppTest) -> str:
-    alerts = (*page.error, *page.warning, *page.success, *page.info, *page.markdown, *page.caption)
-    return "\n".join(each.value.replace("\\", "") for each in alerts)
-
-
-def table(page: AppTest, column: str) -> list[dict[str, Any]]:
-    [found] = [each.value for each in page.dataframe if column in each.value]
-    return found.to_dict("records")
-
-
 def test_the_library_is_all_there_with_paper_and_the_token_that_is_read() -> None:
-    rows = {row["name"]: row for row in table(shown(), "token read")}
-    assert list(rows) == list(templates())
-    assert rows["promptbert"]["text"] == templates()["promptbert"].text["passage"]
-    assert rows["promptbert"]["token read"] == "[MASK]"
-    assert rows["cot-bert"]["token read"] == "the last of two [MASK]s"
-    assert rows["promptbert"]["link"] == "https://arxiv.org/abs/2201.04337"
-    assert "Jiang et al. 2022" in rows["promptbert"]["paper"]
+    listed = {row["name"]: row for row in rows(shown(), "token read")}
+    assert list(listed) == list(templates())
+    assert listed["promptbert"]["text"] == templates()["promptbert"].text["passage"]
+    assert listed["promptbert"]["token read"] == "[MASK]"
+    assert listed["cot-bert"]["token read"] == "the last of two [MASK]s"
+    assert listed["promptbert"]["link"] == "https://arxiv.org/abs/2201.04337"
+    assert "Jiang et al. 2022" in listed["promptbert"]["paper"]
 
 
 def test_every_method_of_the_library_has_words_for_what_it_reads() -> None:
@@ -73,9 +51,9 @@ def test_every_method_of_the_library_has_words_for_what_it_reads() -> None:
 
 
 def test_the_filter_leaves_what_fits_a_kind_of_model() -> None:
-    rows = table(shown(**{"for": "causal"}), "token read")
+    listed = rows(shown(**{"for": "causal"}), "token read")
     wanted = [one.name for one in templates().values() if {"causal", "any"} & set(one.kinds)]
-    assert [row["name"] for row in rows] == wanted
+    assert [row["name"] for row in listed] == wanted
     assert 0 < len(wanted) < len(templates())
 
 
@@ -126,25 +104,20 @@ def waits(page: AppTest) -> bool:
 
 
 def once(text: str, model: str, pairs: str, tried: Sequence[dict[str, Any]] = ()) -> AppTest:
-    page = AppTest.from_string(PROGRAM, default_timeout=120)
-    page.query_params["t"] = text
-    if model:
-        page.query_params["tm"] = model
-    page.session_state["template pairs"] = pairs
-    page.session_state["templates tried"] = list(tried)
-    return again(page)
+    state = {"template pairs": pairs, "templates tried": list(tried)}
+    return shown(state, t=text, **({"tm": model} if model else {}))
 
 
 def test_the_score_is_that_of_the_model_under_the_template_and_tries_are_kept(bert: str) -> None:
     before = {"template": "[X]", "model": bert, "pairs": 3, "spearman": -100.0, "pearson": -100.0, "tokens": 2}
     page = scored(TEXT, bert, tried=[before])
-    rows = [line.split("\t") for line in PAIRS.splitlines()]
-    gold = [float(row[2]) for row in rows]
-    right = sts([(row[0], row[1]) for row in rows], Encoder.load(bert, template=TEXT), gold=gold)
+    pairs = [line.split("\t") for line in PAIRS.splitlines()]
+    gold = [float(pair[2]) for pair in pairs]
+    right = sts([(pair[0], pair[1]) for pair in pairs], Encoder.load(bert, template=TEXT), gold=gold)
     assert page.metric[0].value == f"{right.spearman:.2f}"
     assert page.metric[1].value == f"{right.pearson:.2f}"
-    assert [row["cosine"] for row in table(page, "cosine")] == pytest.approx(right.cosines)
-    tried = table(page, "template")
+    assert [row["cosine"] for row in rows(page, "cosine")] == pytest.approx(right.cosines)
+    tried = rows(page, "template")
     assert [row["template"] for row in tried] == [TEXT, "[X]"]
     assert tried[0]["spearman"] == pytest.approx(right.spearman)
     assert tried[0]["tokens"] == 10
@@ -198,9 +171,9 @@ def test_a_search_finds_the_best_of_a_grid_keeps_it_and_puts_it_into_the_box(ber
     assert ended(KEY) == "done"
     right = search_templates(bert, both, gold, lists=pieces, full=True)
     page = shown(t="[X]")
-    rows = table(page, "stage")
-    assert [row["template"] for row in rows] == [one.text for one in right]
-    assert [row["spearman"] for row in rows] == pytest.approx([one.spearman for one in right])
+    listed = rows(page, "stage")
+    assert [row["template"] for row in listed] == [one.text for one in right]
+    assert [row["spearman"] for row in listed] == pytest.approx([one.spearman for one in right])
     click(page, "Use the best one")
     assert page.text_input(key="t").value == right[0].text
     [run] = list_runs().values()
@@ -213,18 +186,14 @@ def test_a_search_without_scores_ranks_by_alignment_and_uniformity(bert: str) ->
 
     texts = ("a red car", "a diesel engine runs", "a bowl of soup", "two men play", "two men play")
     for pasted, told in (("a red car", "4 different texts"), ("\n".join(texts), "10 templates on 4 texts: 80 texts")):
-        page = AppTest.from_string(PROGRAM, default_timeout=120)
-        page.query_params["tm"] = bert
-        page.session_state["grid pairs"] = "texts without scores"
-        page.session_state["grid texts"] = pasted
-        assert told in said(again(page))
+        assert told in said(shown({"grid pairs": "texts without scores", "grid texts": pasted}, tm=bert))
     pieces = (("[X]", 'This "[X]"'), ("means", "is"), (".",))
     grid_search._start(bert, pieces, True, grid_search.Sample("4 texts", texts=texts[:4]), 2)
     assert ended(KEY) == "done"
     right = search_templates(bert, texts=texts[:4], seeds=range(2), lists=pieces, full=True)
-    rows = table(shown(), "stage")
-    assert [row["template"] for row in rows] == [one.text for one in right]
-    assert [row["uniformity"] for row in rows] == pytest.approx([one.judgement.uniformity for one in right])
+    listed = rows(shown(), "stage")
+    assert [row["template"] for row in listed] == [one.text for one in right]
+    assert [row["uniformity"] for row in listed] == pytest.approx([one.judgement.uniformity for one in right])
     [run] = list_runs().values()
     assert run["settings"]["seeds"] == 2 and "deviation" in run["rows"][0]
 
@@ -235,26 +204,15 @@ def test_templates_are_chosen_on_the_dev_set_and_never_on_a_test_set(
     data = tiny_sts(tmp_path / "data")
     (data / "STS" / "STSBenchmark" / "sts-test.csv").write_text("not to be read", "utf-8")
     monkeypatch.setenv("SEMSEARCH_DATA", str(data))
-    page = AppTest.from_string(PROGRAM, default_timeout=120)
-    page.query_params["tm"] = bert
-    page.session_state["grid pairs"] = "STS-B dev"
-    page.session_state["grid most"] = 4
-    again(page)
-    assert "templates on 4 pairs" in said(page)
+    assert "templates on 4 pairs" in said(shown({"grid pairs": "STS-B dev", "grid most": 4}, tm=bert))
     assert len(sts_pairs("stsb", data, "dev")["dev"].pairs) == 6
     monkeypatch.delenv("SEMSEARCH_DATA")
-    page = AppTest.from_string(PROGRAM, default_timeout=120)
-    page.query_params["tm"] = bert
-    page.session_state["grid pairs"] = "STS-B dev"
-    assert "SEMSEARCH_DATA" in said(again(page))
+    assert "SEMSEARCH_DATA" in said(shown({"grid pairs": "STS-B dev"}, tm=bert))
 
 
 def test_a_grid_that_cannot_be_is_a_sentence(bert: str) -> None:
-    page = AppTest.from_string(PROGRAM, default_timeout=120)
-    page.query_params["tm"] = bert
-    page.session_state["template pairs"] = PAIRS
-    page.session_state["prefixes bert"] = "no slot"
-    assert "must contain [X] exactly once" in said(again(page))
+    page = shown({"template pairs": PAIRS, "prefixes bert": "no slot"}, tm=bert)
+    assert "must contain [X] exactly once" in said(page)
     assert not [each for each in page.button if each.label == "Search"]
 
 
@@ -270,4 +228,4 @@ def test_nothing_of_a_template_a_model_or_a_pair_is_markup(bert: str) -> None:
             assert "<script" not in bare
             assert "](javascript" not in bare
         assert not page.get("html")
-    assert json.dumps(HOSTILE) in json.dumps(table(pages[2], "cosine")[0])
+    assert json.dumps(HOSTILE) in json.dumps(rows(pages[2], "cosine")[0])

@@ -7,21 +7,19 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.pages import again, click, ended, until
-
-pytest.importorskip("streamlit")
-pytest.importorskip("semsearch_ui")
+from helpers.pages import again, at_home, before, click, ended, rows, until
+from helpers.pages import said as alerts
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Encoder, Index
 from semsearch.errors import MissingExtra
 from semsearch.utils.writer_lock import WriterLock
 
-PAGE = "from semsearch_ui.models import page\nfrom semsearch_ui import job_list\njob_list.show()\npage.page()"
 METHODS = [
     {
         "name": "simcse",
@@ -56,6 +54,7 @@ FIGURES = {
     "batch_difference": 0.01,
     "spearman_of_pairs": 0.97,
 }
+said = partial(alerts, more=["markdown", "caption"])
 BASE = "bert-base-uncased"
 HOSTILE = "<b>x *y* $z$"
 
@@ -63,18 +62,13 @@ HOSTILE = "<b>x *y* $z$"
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A home called `indexes`; the models lie beside it."""
-    import streamlit as st
-
     from semsearch_ui.models import train
 
-    monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path / "indexes"))
-    monkeypatch.setenv("SEMSEARCH_EMBEDDING_CACHE_MB", "0")
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setenv("SEMSEARCH_OFFLINE", "1")
     monkeypatch.setattr(train, "training_methods", lambda: METHODS)
-    yield tmp_path
-    st.cache_resource.clear()
-    st.cache_data.clear()
+    with at_home(tmp_path / "indexes", tmp_path, monkeypatch):
+        yield tmp_path
 
 
 @pytest.fixture
@@ -93,22 +87,9 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 def shown(part: str, **url: str) -> AppTest:
-    page = AppTest.from_string(PAGE, default_timeout=120)
-    page.query_params["part"] = part
-    for name, value in url.items():
-        page.query_params[name] = value
+    page = before("models", part=part, **url)
     until(lambda: not any("Loading" in each.value for each in again(page).info))  # it is computed beside the page
     return page
-
-
-def said(page: AppTest) -> str:
-    alerts = (*page.error, *page.warning, *page.success, *page.info, *page.markdown, *page.caption)
-    return "\n".join(each.value.replace("\\", "") for each in alerts)
-
-
-def rows(page: AppTest, column: str) -> list[dict[str, Any]]:
-    found = [each.value for each in page.dataframe if column in each.value]
-    return found[0].to_dict("records") if found else []
 
 
 def run(folder: Path, *metrics: object, result: object = None, error: str = "", **settings: object) -> Path:

@@ -7,9 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("streamlit")
-pytest.importorskip("semsearch_ui")
 from helpers.pages import at_home, opened, titles
 
 from semsearch import Document, Index
