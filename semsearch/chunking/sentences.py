@@ -50,23 +50,23 @@ def sentences(text: str) -> list[tuple[int, int]]:
     >>> [text[a:b] for text in ["Dr. Wu paid $3.50. Why? 他走了。"] for a, b in sentences(text)]
     ['Dr. Wu paid $3.50.', 'Why?', '他走了。']
     """
-    found = []
+    spans = []
     start = after_space(text, 0, len(text))
     for border in _BORDER.finditer(text):
         end = border.end()
         if end <= start or (border.group("stop") and not _is_end(text, border)):
             continue
-        found.append((start, before_space(text, start, end)))
+        spans.append((start, before_space(text, start, end)))
         start = after_space(text, end, len(text))
     if start < len(text):
-        found.append((start, before_space(text, start, len(text))))
-    return found
+        spans.append((start, before_space(text, start, len(text))))
+    return spans
 
 
 def after_space(text: str, start: int, end: int) -> int:
     """The first offset from `start` on, up to `end`, that is not white space."""
-    found = _SPACE.match(text, start, end)
-    return found.end() if found else start
+    space = _SPACE.match(text, start, end)
+    return space.end() if space else start
 
 
 def before_space(text: str, start: int, end: int) -> int:
@@ -84,8 +84,8 @@ def _is_end(text: str, border: re.Match[str]) -> bool:
     if border.group("stop") != ".":
         return True
     at = border.start("stop")
-    found = _LAST_WORD.search(text, max(0, at - _LOOK_BACK), at)
-    word = found.group() if found else ""
+    last = _LAST_WORD.search(text, max(0, at - _LOOK_BACK), at)
+    word = last.group() if last else ""
     if (len(word) == 1 and word.isupper() and word != "I") or word in _NEVER_LAST:
         return False
     if word in _BEFORE_NUMBER and following.isdigit():
@@ -95,8 +95,8 @@ def _is_end(text: str, border: re.Match[str]) -> bool:
 
 def _letter_after(text: str, at: int) -> str:
     """The first letter after white space and opening quotes or brackets; "" at the end."""
-    found = _OPENING.match(text, at)
-    end = found.end() if found else at
+    opening = _OPENING.match(text, at)
+    end = opening.end() if opening else at
     return text[end : end + 1]
 
 

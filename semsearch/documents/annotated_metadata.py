@@ -14,8 +14,8 @@ KEY = "annotated"
 
 def keys(recipe: JsonMapping) -> list[str]:
     """The keys that were ever set by a person."""
-    found = recipe.get(KEY, [])
-    return [key for key in found if isinstance(key, str)] if isinstance(found, list) else []
+    listed = recipe.get(KEY, [])
+    return [key for key in listed if isinstance(key, str)] if isinstance(listed, list) else []
 
 
 def with_keys(recipe: JsonObject, metadata: Mapping[str, object]) -> JsonObject:

@@ -49,9 +49,9 @@ class IgnoreRules:
 
     def ignores(self, path: str, is_folder: bool) -> bool:
         """Whether the absolute `path` itself is excluded. A walk checks each of its parent folders first."""
-        for wanted in NAMES:
+        for first in NAMES:
             for name, folder, spec in reversed(self.specs):
-                if name == wanted and path.startswith(folder):
+                if name == first and path.startswith(folder):
                     verdict = spec.check_file(path[len(folder) :] + "/" * is_folder).include
                     if verdict is not None:
                         return verdict

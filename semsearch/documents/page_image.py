@@ -42,8 +42,8 @@ def page_image(root: str, path: str, sha256: str, page: int, width: int, text: s
         raise UsageError(f"a page cannot be {width} pixels wide.", f"Choose {MIN_WIDTH} to {MAX_WIDTH}.")
     if find_spec("pypdfium2") is None:
         raise MissingExtra("the image of a PDF's page", "docs", "pypdfium2")
-    wanted = json.dumps({"page": page, "width": width, "text": text}).encode()
-    return _rendered(wanted + b"\n" + _content(root, path, sha256), path, page)
+    request = json.dumps({"page": page, "width": width, "text": text}).encode()
+    return _rendered(request + b"\n" + _content(root, path, sha256), path, page)
 
 
 def _content(root: str, path: str, sha256: str) -> bytes:
@@ -72,13 +72,13 @@ def _is_plain(status: os.stat_result) -> bool:
     return stat.S_ISREG(status.st_mode) and 0 < status.st_size <= MAX_BYTES
 
 
-def _rendered(wanted: bytes, path: str, page: int) -> PageImage:
+def _rendered(request: bytes, path: str, page: int) -> PageImage:
     command = [sys.executable, "-P", "-m", "semsearch.documents.isolation.pdf_renderer"]
     failed = Unreadable(f"page {page} of {path!r} cannot be rendered.", "Read its text instead.")
     import subprocess  # 15 ms, and every index imports this module
 
     try:
-        ran = subprocess.run(command, input=wanted, capture_output=True, timeout=TIMEOUT, check=False)
+        ran = subprocess.run(command, input=request, capture_output=True, timeout=TIMEOUT, check=False)
         head, _, image = ran.stdout.partition(b"\n")
         result = json.loads(head)
     except (subprocess.TimeoutExpired, OSError, ValueError) as error:

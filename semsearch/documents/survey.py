@@ -35,19 +35,19 @@ def survey(
     """
     walk.guard(root, None, yes=False)
     end = time.monotonic() + seconds
-    found, skipped, complete = _counted(walk.files(root, Rules(), is_index), end - seconds / 2)
+    every, skipped, complete = _counted(walk.files(root, Rules(), is_index), end - seconds / 2)
     by_type: defaultdict[str, list[FileEntry]] = defaultdict(list)
-    for file in found:
+    for file in every:
         by_type[loaders.suffix_of(Path(file.relative))].append(file)
     types = sorted(by_type.items(), key=lambda each: -sum(file.size for file in each[1]))
     texts: list[str] = []
-    counted, took, known = 0.0, 0.0, 0
+    counted, took, sampled = 0.0, 0.0, 0
     for _, files in types:
         share, reading = _sampled(files, encoder, splitter, texts, end)
-        counted, took, known = counted + share, took + reading, known + sum(file.size for file in files)
+        counted, took, sampled = counted + share, took + reading, sampled + sum(file.size for file in files)
         if time.monotonic() > end:
             break
-    rest = sum(file.size for file in found) / max(known, 1)  # types that there was no time for: as the others
+    rest = sum(file.size for file in every) / max(sampled, 1)  # types that there was no time for: as the others
     counted, took = counted * rest, took * rest
     rate = _seconds_per_passage(encoder, texts[:: -(-len(texts) // ENCODED) or 1])
     kinds = tuple(FileType(suffix, len(files), sum(file.size for file in files)) for suffix, files in types)
@@ -57,33 +57,33 @@ def survey(
 
 def _counted(items: Iterable[FileEntry | Skipped], end: float) -> tuple[list[FileEntry], int, bool]:
     """The files, the number of skipped ones, and whether that is all of them; it is not where the time is up."""
-    found: list[FileEntry] = []
+    files: list[FileEntry] = []
     skipped, walked = 0, iter(items)
     while step := list(islice(walked, STEP)):
-        found += [item for item in step if not isinstance(item, Skipped)]
+        files += [item for item in step if not isinstance(item, Skipped)]
         skipped += sum(isinstance(item, Skipped) for item in step)
-        if time.monotonic() > end or len(found) > walk.MAX_FILES:
-            return found, skipped, next(walked, None) is None
-    return found, skipped, True
+        if time.monotonic() > end or len(files) > walk.MAX_FILES:
+            return files, skipped, next(walked, None) is None
+    return files, skipped, True
 
 
 def _sampled(
     files: Sequence[FileEntry], encoder: EncoderProtocol, splitter: Splitter, texts: list[str], end: float
 ) -> tuple[float, float]:
     """The passages of all files of a type, and the seconds to read and split them, from some; `texts` grows."""
-    began, size, found = time.monotonic(), 0, 0
+    began, size, count = time.monotonic(), 0, 0
     for file in files[:: -(-len(files) // PER_TYPE)]:
         with suppress(Unreadable):
             documents = [each for each in islice(loaders.load(file.path), MOST_DOCUMENTS) if isinstance(each, Document)]
             parts = [part.text for each in documents for part in passages(each, splitter, encoder.count_tokens)]
             whole = len(documents) < MOST_DOCUMENTS
             size += file.size if whole else min(file.size, sum(len(each.text.encode()) for each in documents))
-            found += len(parts)
+            count += len(parts)
             texts += parts
         if time.monotonic() > end:
             break
     scale = sum(file.size for file in files) / max(size, 1)
-    return found * scale, (time.monotonic() - began) * scale
+    return count * scale, (time.monotonic() - began) * scale
 
 
 def _seconds_per_passage(encoder: EncoderProtocol, texts: Sequence[str]) -> float:

@@ -71,8 +71,8 @@ def _member(path: Path) -> Iterator[IO[bytes]]:
                 yield packed
         return
     with tarfile.open(path) as archive:
-        found = next((each for each in archive if each.isfile() and each.name.removeprefix("./") == name), None)
-        content = archive.extractfile(found) if found else None
+        member = next((each for each in archive if each.isfile() and each.name.removeprefix("./") == name), None)
+        content = archive.extractfile(member) if member else None
         if content is None:
             raise Unreadable(f"{path.name} has no file {name!r}: it is no archive of txtai with content")
         yield content
@@ -102,10 +102,10 @@ def _lancedb(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
     for batch in table.search().select(names).to_batches(BATCH):
         for record in batch.to_pylist():
             number += 1
-            found = to_document(record, fields, number, table.name)
-            if isinstance(found, Document) and found.id == f"#{number}":  # it has no id of its own
-                found = replace(found, id=f"{table.name}{found.id}")
-            yield found
+            document = to_document(record, fields, number, table.name)
+            if isinstance(document, Document) and document.id == f"#{number}":  # it has no id of its own
+                document = replace(document, id=f"{table.name}{document.id}")
+            yield document
 
 
 def _is_readable(kind: pyarrow.DataType) -> bool:

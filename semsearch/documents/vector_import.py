@@ -178,8 +178,8 @@ def _npy(file: Path, texts: Path) -> _Npy:
             f"{file.name} is no readable .npy file: {error}.", "Write it again with numpy.save."
         ) from error
     if not isinstance(rows, np.ndarray) or rows.ndim != 2 or rows.dtype.kind != "f":
-        found = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else "an archive"
-        raise UsageError(f"{file.name} has {found}.", "It has to have numbers of shape (texts, width).")
+        content = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else "an archive"
+        raise UsageError(f"{file.name} has {content}.", "It has to have numbers of shape (texts, width).")
     return _Npy(file, texts, *rows.shape)
 
 
@@ -210,23 +210,23 @@ class VectorFile:
         done = 0
         for records, vectors in self.rows.batches():
             tell(Progress(done, self.rows.n, "documents"))
-            found = [self._document(record, done + at) for at, record in enumerate(records, start=1)]
+            batch = [self._document(record, done + at) for at, record in enumerate(records, start=1)]
             try:
-                units = own_rows(vectors, len(found), self.rows.dim)
+                units = own_rows(vectors, len(batch), self.rows.dim)
             except UsageError as error:
                 raise UsageError(f"{self.name}, rows from {done + 1}: {error.message}", "Repair the row.") from None
-            yield from zip(found, units[:, None], strict=True)
-            done += len(found)
+            yield from zip(batch, units[:, None], strict=True)
+            done += len(batch)
 
     def _document(self, record: JsonObject, number: int) -> Document:
         flat = _flat(record)
         title = flat.pop("title", None)
-        found = to_document(flat, self.fields, number, self.name)
-        if isinstance(found, Skipped) or not found.text.strip():
-            reason = found.reason if isinstance(found, Skipped) else "its text is empty"
+        document = to_document(flat, self.fields, number, self.name)
+        if isinstance(document, Skipped) or not document.text.strip():
+            reason = document.reason if isinstance(document, Skipped) else "its text is empty"
             raise UsageError(f"{self.name}: row {number}: {reason}.", "Name the field of the text, or repair the row.")
-        name = f"{self.name}#{number}" if found.id == f"#{number}" else found.id
-        return replace(found, id=name, title=title if isinstance(title, str) else None)
+        name = f"{self.name}#{number}" if document.id == f"#{number}" else document.id
+        return replace(document, id=name, title=title if isinstance(title, str) else None)
 
 
 def checked(name: str, rows: Rows, fields: Fields, dim: int, encoder: EncoderProtocol | None) -> VectorFile:

@@ -157,11 +157,11 @@ class _Walk:
             entries = list(scanned)
         if any(entry.name == LOCK for entry in entries) and self._is_index(Path(folder.location)):
             return
-        for found in entries:
-            relative = f"{folder.relative}/{found.name}" if folder.relative else found.name
-            is_folder = found.is_dir(follow_symlinks=False)
-            entry = _Entry(found.path, relative, is_folder, found.is_symlink(), ignored)
-            if self._is_wanted(entry, found.name):
+        for child in entries:
+            relative = f"{folder.relative}/{child.name}" if folder.relative else child.name
+            is_folder = child.is_dir(follow_symlinks=False)
+            entry = _Entry(child.path, relative, is_folder, child.is_symlink(), ignored)
+            if self._is_wanted(entry, child.name):
                 yield entry
 
     def _is_wanted(self, entry: _Entry, name: str) -> bool:

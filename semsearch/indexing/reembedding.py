@@ -150,10 +150,10 @@ class Reembedder:
         context = bool(self._reader.recipe().get("context", False))
         ids, documents, texts, characters = list[int](), list[str](), list[str](), 0
         for piece in _pieces(self._reader, space):
-            for found in self._reader.passages(piece):
-                ids.append(found.id)
-                documents.append(found.document)
-                texts.append(found.embedded(with_context=context))
+            for passage in self._reader.passages(piece):
+                ids.append(passage.id)
+                documents.append(passage.document)
+                texts.append(passage.embedded(with_context=context))
                 characters += len(texts[-1])
             if len(ids) >= BATCH or characters >= AHEAD_CHARACTERS:
                 yield ids, documents, texts

@@ -40,16 +40,16 @@ class Salvager:
         batch: list[Entry] = []
         total, waiting = self._source.count(), 0
         self._writer.begin_run()
-        for done, found in enumerate(self._source.documents(self._old_space), start=1):
+        for done, salvaged in enumerate(self._source.documents(self._old_space), start=1):
             try:
-                batch.append(self._entry(found))
+                batch.append(self._entry(salvaged))
                 waiting += len(batch[-1].passages) + 1
             except SemsearchError as error:
-                lost.append(Skipped(found.document.id, error.message))
+                lost.append(Skipped(salvaged.document.id, error.message))
             if waiting >= BATCH:
                 self._commit(batch)
                 batch, waiting = [], 0
-                progress(Progress(min(done, total), total, "documents", found.document.id))
+                progress(Progress(min(done, total), total, "documents", salvaged.document.id))
         self._commit(batch)
         lost = [*self._source.lost, *lost]
         if not lost:
@@ -59,22 +59,22 @@ class Salvager:
             self._writer.reader.name, counts["documents"], counts["passages"], self._embedded, tuple(lost)
         )
 
-    def _entry(self, found: Salvaged) -> Entry:
+    def _entry(self, salvaged: Salvaged) -> Entry:
         """What is stored of a document. Raises SemsearchError where a vector has to be made and cannot be."""
-        cut, rows = found.passages, list(found.vectors)
+        cut, rows = salvaged.passages, list(salvaged.vectors)
         if cut is None:
             self._require_encoder("its passages are damaged")
-            cut = passages(found.document, self._splitter, self._encoder.count_tokens)
+            cut = passages(salvaged.document, self._splitter, self._encoder.count_tokens)
             rows = [None] * len(cut)
         missing = [at for at, row in enumerate(rows) if row is None]
         if missing:
             self._require_encoder("a vector is damaged")
-            texts = [embedded(found.document, cut[at], with_context=self._context) for at in missing]
+            texts = [embedded(salvaged.document, cut[at], with_context=self._context) for at in missing]
             for at, row in zip(missing, self._encoder.encode(texts, role="passage"), strict=True):
                 rows[at] = row[None]
             self._embedded += len(missing)
         vectors = [row for row in rows if row is not None] or [np.empty((0, self._space.dim), np.float32)]
-        return Entry(found.document, self._file(found.source), cut, np.concatenate(vectors))
+        return Entry(salvaged.document, self._file(salvaged.source), cut, np.concatenate(vectors))
 
     def _require_encoder(self, damage: str) -> None:
         if not self._no_encoder:

@@ -109,10 +109,10 @@ class IndexWriter:
     def salvage(
         self, source: SalvageReader, space: Space | None, progress: Callable[[Progress], None]
     ) -> SalvageReport:
-        found = Salvager(source, space, self._writer, self._encoder).run(progress)
-        report = SyncReport(found.index, found.documents, skipped=found.lost, passages=found.passages)
-        self._add_run(replace(report, vectors=found.passages, embedded=found.embedded))
-        return found
+        salvaged = Salvager(source, space, self._writer, self._encoder).run(progress)
+        report = SyncReport(salvaged.index, salvaged.documents, skipped=salvaged.lost, passages=salvaged.passages)
+        self._add_run(replace(report, vectors=salvaged.passages, embedded=salvaged.embedded))
+        return salvaged
 
     def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
         self._require_encoder()

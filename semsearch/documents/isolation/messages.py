@@ -100,9 +100,9 @@ def item_of(message: Message) -> Document | Skipped:
         raise Malformed from error
 
 
-def _marks(found: list[list[object]], length: int) -> tuple[Mark, ...]:
+def _marks(rows: list[list[object]], length: int) -> tuple[Mark, ...]:
     marks = tuple(
-        Mark(_checked(start, int), _optional(page, int), _optional(heading, str)) for start, page, heading in found
+        Mark(_checked(start, int), _optional(page, int), _optional(heading, str)) for start, page, heading in rows
     )
     starts = [mark.start for mark in marks]
     if starts != sorted(starts) or not all(0 <= start <= length for start in starts):

@@ -31,13 +31,13 @@ MAX_MEMORY = 2 << 30  # bytes
 
 def main() -> None:
     _limit()
-    wanted = json.loads(sys.stdin.buffer.readline())
+    request = json.loads(sys.stdin.buffer.readline())
     try:
-        page, pages, image, found = render(sys.stdin.buffer.read(), wanted["page"], wanted["width"], wanted["text"])
+        page, pages, image, lines = render(sys.stdin.buffer.read(), **request)
     except Exception as error:  # PDFium's helpers raise anything
         sys.stdout.buffer.write(json.dumps({"error": f"{type(error).__name__}: {error}"[:300]}).encode() + b"\n")
         return
-    sys.stdout.buffer.write(json.dumps({"page": page, "pages": pages, "boxes": found}).encode() + b"\n" + image)
+    sys.stdout.buffer.write(json.dumps({"page": page, "pages": pages, "boxes": lines}).encode() + b"\n" + image)
 
 
 def render(content: bytes, page: int, width: int, text: str = "") -> tuple[int, int, bytes, list[Box]]:
@@ -82,8 +82,8 @@ def boxes(page: PdfPage, text: str) -> list[Box]:
     text_page = page.get_textpage()
     try:
         letters, places = _letters(text_page.get_text_range())
-        wanted, _ = _letters(text)
-        start, end = span(letters, wanted)
+        sought, _ = _letters(text)
+        start, end = span(letters, sought)
         if start >= end:
             return []
         first, last = places[start], places[end - 1]
@@ -110,8 +110,8 @@ def span(page: str, text: str) -> tuple[int, int]:
 
 def _letters(text: str) -> tuple[str, list[int]]:
     """The letters and digits of a text in lower case, and the place of each."""
-    found = [(letter.lower()[:1], at) for at, letter in enumerate(text) if letter.isalnum()]
-    return "".join(letter for letter, _ in found), [at for _, at in found]
+    letters = [(letter.lower()[:1], at) for at, letter in enumerate(text) if letter.isalnum()]
+    return "".join(letter for letter, _ in letters), [at for _, at in letters]
 
 
 def _lines(text_page: PdfTextPage, start: int, count: int) -> int:

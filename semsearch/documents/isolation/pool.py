@@ -31,7 +31,7 @@ class Pool:
         self._lock = Lock()
         self._workers: list[ReaderProcess] = []
         self._idle: list[ReaderProcess] = []
-        self._wanted: SimpleQueue[SimpleQueue[ReaderProcess | Exception]] = SimpleQueue()
+        self._starting: SimpleQueue[SimpleQueue[ReaderProcess | Exception]] = SimpleQueue()
         self._watcher: Thread | None = None
 
     def read(
@@ -66,15 +66,15 @@ class Pool:
     def _take(self) -> ReaderProcess:
         """A process that no other thread uses."""
         with self._lock:
-            found = next((worker for worker in self._idle if worker.is_usable()), None)
-            self._idle = [worker for worker in self._idle if worker is not found]
+            idle = next((worker for worker in self._idle if worker.is_usable()), None)
+            self._idle = [worker for worker in self._idle if worker is not idle]
             if self._watcher is None:
                 self._watcher = Thread(target=self._watch, name="semsearch-readers", daemon=True)
                 self._watcher.start()
-        if found is not None:
-            return found
+        if idle is not None:
+            return idle
         answer: SimpleQueue[ReaderProcess | Exception] = SimpleQueue()
-        self._wanted.put(answer)
+        self._starting.put(answer)
         started = answer.get()
         if isinstance(started, Exception):
             raise Unreadable(f"no process could be started to read it: {started}") from started
@@ -93,7 +93,7 @@ class Pool:
         """Start the processes that are wanted, check all of them, and end those that have been idle for long."""
         while True:
             with suppress(Empty):
-                self._start(self._wanted.get(timeout=TICK if self._workers else None))
+                self._start(self._starting.get(timeout=TICK if self._workers else None))
             with self._lock:
                 workers = list(self._workers)
                 old = [worker for worker in self._idle if time.monotonic() - worker.idle_since > IDLE_SECONDS]

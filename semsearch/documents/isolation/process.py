@@ -225,16 +225,16 @@ def _command() -> list[str]:
 
 def _places() -> list[str]:
     """Where this process looks for modules, as absolute paths, and where it found this package."""
-    found = []
+    places = []
     for place in [*sys.path, str(Path(semsearch.__file__).resolve().parents[1])]:
         with suppress(OSError, TypeError):  # a working directory that is gone; an entry that is no text
-            found.append(str(Path(place).absolute()))
-    return list(dict.fromkeys(found))
+            places.append(str(Path(place).absolute()))
+    return list(dict.fromkeys(places))
 
 
 def _flags() -> dict[str, int]:
-    found = sys.flags
-    return {"-I": found.isolated, "-E": found.ignore_environment, "-S": found.no_site, "-B": found.dont_write_bytecode}
+    now = sys.flags
+    return {"-I": now.isolated, "-E": now.ignore_environment, "-S": now.no_site, "-B": now.dont_write_bytecode}
 
 
 def resident_bytes(pid: int) -> int:

@@ -156,17 +156,17 @@ def goes_on(name: str) -> bool:
 
 def places(name: str, file: BinaryIO) -> list[Place]:
     """Where the file of a `CutLoader` can be cut, by its description alone; none of others. Raises Unreadable."""
-    found = getattr(_loader(name), "places", None)
+    cut = getattr(_loader(name), "places", None)
     with _unreadable(name):
-        return found(file) if found else []
+        return cut(file) if cut else []
 
 
 def _steps(name: str, path: Path, fields: Fields, span: Span, digest: Digest, limits: Limits | None) -> Iterator[Step]:
     loader = _loader(name)
     if getattr(loader, "ISOLATED", True):
         limits = limits or Limits.current()
-        found = pool.read(name, path, fields, limits, limits.of_file(path, records=has_records(name)), span)
-        yield from ((item, None) for item in found)
+        items = pool.read(name, path, fields, limits, limits.of_file(path, records=has_records(name)), span)
+        yield from ((item, None) for item in items)
     elif not goes_on(name):
         yield from ((item, None) for item in read(name, path, fields) if not isinstance(item, Heartbeat))
     else:
@@ -202,18 +202,18 @@ def _enclosed(item: Enclosed, file: str, depth: int, fields: Fields) -> Iterator
         path = folder / f"enclosed{suffix}"
         path.write_bytes(item.content)
         try:
-            for found in read(loader_for(path, "files"), path, fields, depth):
-                yield found if isinstance(found, Heartbeat) else _placed(item, file, found)
+            for inner in read(loader_for(path, "files"), path, fields, depth):
+                yield inner if isinstance(inner, Heartbeat) else _placed(item, file, inner)
         except Unreadable as error:
             yield Skipped(f"{file}{item.id}", error.message)
 
 
-def _placed(item: Enclosed, file: str, found: Document | Skipped) -> Document | Skipped:
-    if isinstance(found, Skipped):
-        return Skipped(f"{file}{item.id}", found.reason)
-    place = f"/{found.id.removeprefix('#')}" if found.id else ""
-    metadata = {**item.metadata, **found.metadata}
-    return replace(found, id=item.id + place, title=found.title or item.name, metadata=metadata)
+def _placed(item: Enclosed, file: str, inner: Document | Skipped) -> Document | Skipped:
+    if isinstance(inner, Skipped):
+        return Skipped(f"{file}{item.id}", inner.reason)
+    place = f"/{inner.id.removeprefix('#')}" if inner.id else ""
+    metadata = {**item.metadata, **inner.metadata}
+    return replace(inner, id=item.id + place, title=inner.title or item.name, metadata=metadata)
 
 
 @contextmanager
@@ -249,8 +249,8 @@ def spooled(stream: BinaryIO, name: str) -> Iterator[Path]:
 
 @cache
 def _loader(name: str) -> Loader:
-    found: Loader = plugins.load(_HERE, name)  # 0.1 ms, mostly to list this folder
-    return found
+    loader: Loader = plugins.load(_HERE, name)  # 0.1 ms, mostly to list this folder
+    return loader
 
 
 def _by_suffix(suffix: str) -> str | None:

@@ -106,12 +106,12 @@ def _name(node: Node) -> str:
         return ""
     if node.type.endswith("_specifier") and node.child_by_field_name("body") is None:  # `struct kettle *k`
         return ""
-    found = node.child_by_field_name("name") or node.child_by_field_name("type")
+    named = node.child_by_field_name("name") or node.child_by_field_name("type")
     if node.type == "function_definition" and node.child_by_field_name("name") is None:  # of C: `int *boil(…)`
-        found = node.child_by_field_name("declarator")
-        while found is not None and (within := found.child_by_field_name("declarator")) is not None:
-            found = within
-    return _text(found)
+        named = node.child_by_field_name("declarator")
+        while named is not None and (within := named.child_by_field_name("declarator")) is not None:
+            named = within
+    return _text(named)
 
 
 def _text(node: Node | None) -> str:

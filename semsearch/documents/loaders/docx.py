@@ -78,5 +78,5 @@ def _heading_styles(styles: Element) -> frozenset[str]:
     for style in styles.iter(f"{_W}style"):
         identity = style.get(f"{_W}styleId", "")
         names[identity], parents[identity] = _value(style.find(f"{_W}name")), _value(style.find(f"{_W}basedOn"))
-    found = frozenset(identity for identity, name in names.items() if _HEADING.match(name))
-    return found | {identity for identity, parent in parents.items() if parent and parent in found}
+    headings = frozenset(identity for identity, name in names.items() if _HEADING.match(name))
+    return headings | {identity for identity, parent in parents.items() if parent and parent in headings}

@@ -51,8 +51,8 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
 
 def _package(archive: Archive) -> str:
     """The member that describes the book."""
-    found = archive.xml("META-INF/container.xml").find(f".//{_CONTAINER}rootfile")
-    name = found.get("full-path") if found is not None else None
+    entry = archive.xml("META-INF/container.xml").find(f".//{_CONTAINER}rootfile")
+    name = entry.get("full-path") if entry is not None else None
     if not name:
         raise Unreadable("not a readable EPUB: its container names no package")
     return name
@@ -74,18 +74,18 @@ def _chapters(root: Element, package: str) -> tuple[list[str], str]:
 
 def _titles(archive: Archive, contents: str) -> dict[str, str]:
     """The first title of each member in the table of contents, be it a list of links (EPUB 3) or an NCX (EPUB 2)."""
-    found: dict[str, str] = {}
+    titles: dict[str, str] = {}
     try:
         root = tree(decode(archive.data(contents))[0])
     except Unreadable:
-        return found
+        return titles
     folder = posixpath.dirname(contents)
     for entry in root.iter("a", "navpoint"):
         target = entry.get("href") or next((each.get("src") for each in entry.iter("content")), None)
         label = next(entry.iter("text"), entry) if entry.tag == "navpoint" else entry
         if target:
-            found.setdefault(_resolved(folder, target), " ".join("".join(label.itertext()).split()))
-    return found
+            titles.setdefault(_resolved(folder, target), " ".join("".join(label.itertext()).split()))
+    return titles
 
 
 def _resolved(folder: str, link: str) -> str:
@@ -105,5 +105,5 @@ def _has_heading(root: _Element) -> bool:
 
 
 def _language(root: Element) -> JsonObject:
-    found = (root.findtext(".//{http://purl.org/dc/elements/1.1/}language") or "").strip()
-    return {"language": found} if found else {}
+    code = (root.findtext(".//{http://purl.org/dc/elements/1.1/}language") or "").strip()
+    return {"language": code} if code else {}

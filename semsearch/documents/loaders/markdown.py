@@ -54,10 +54,10 @@ def _headings(text: str, begin: int) -> list[tuple[Mark, int]]:
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=begin))
     tokens = _parser().parse("\n".join(lines))
     pairs = pairwise(tokens)
-    found = [(t.map[0], inner.content, int(t.tag[1:])) for t, inner in pairs if t.type == "heading_open" and t.map]
+    headings = [(t.map[0], inner.content, int(t.tag[1:])) for t, inner in pairs if t.type == "heading_open" and t.map]
     return [
         (Mark(offsets[line], heading=name), level)
-        for line, content, level in found
+        for line, content, level in headings
         if (name := _plain(content[:MOST_RAW])[:MOST_HEADING])
     ]
 
@@ -91,20 +91,20 @@ def _plain(heading: str) -> str:
 
 
 def _key_values(block: str) -> dict[str, object]:
-    found: dict[str, object] = {}
+    data: dict[str, object] = {}
     key = ""
     for line in block.split("\n"):
         if (item := _ITEM.match(line)) and key:
-            listed = found.setdefault(key, [])
+            listed = data.setdefault(key, [])
             if isinstance(listed, list):
                 listed.append(_value(item.group(1)))
         elif pair := _PAIR.match(line):
             key, value = pair.group(1), (pair.group(2) or "").strip()
             if value and value[0] not in "|>{&*!":  # neither block strings nor mappings nor anchors
-                found[key] = _value(value)
+                data[key] = _value(value)
         elif line[:1].strip():
             key = ""
-    return found
+    return data
 
 
 def _value(text: str) -> object:

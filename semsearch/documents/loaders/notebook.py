@@ -46,20 +46,20 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
             for result in _results(cell):
                 writer.block(result)
     metadata = notebook.get("metadata")
-    title, told = _told(metadata if isinstance(metadata, dict) else {})
-    yield writer.document(title, told)
+    title, about = _metadata(metadata if isinstance(metadata, dict) else {})
+    yield writer.document(title, about)
 
 
 def _notebook(data: bytes) -> JsonObject:
     if has_too_many_values(data, MOST_VALUES):
         raise Unreadable(f"more than {MOST_VALUES:,} values")
     try:
-        found = json.loads(decode(data)[0])
+        content = json.loads(decode(data)[0])
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"not a readable notebook: {error}"[:200]) from error
-    if not isinstance(found, dict) or not ("cells" in found or "worksheets" in found):
+    if not isinstance(content, dict) or not ("cells" in content or "worksheets" in content):
         raise Unreadable("not a notebook: it has no cells")
-    return found
+    return content
 
 
 def _cells(notebook: Mapping[str, Any]) -> Iterator[JsonObject]:
@@ -102,15 +102,15 @@ def _text(value: object) -> str:
     return storable(value.replace("\r\n", "\n").replace("\r", "\n")) if isinstance(value, str) else ""
 
 
-def _told(metadata: Mapping[str, Any]) -> tuple[str | None, JsonObject]:
+def _metadata(metadata: Mapping[str, Any]) -> tuple[str | None, JsonObject]:
     """The title, and author and language where the notebook names them."""
     people = metadata.get("authors")
     names = [each.get("name") for each in people if isinstance(each, dict)] if isinstance(people, list) else []
     places = (metadata.get("language_info"), "name"), (metadata.get("kernelspec"), "language")
-    spoken = [found.get(key) for found, key in places if isinstance(found, dict)]
+    spoken = [part.get(key) for part, key in places if isinstance(part, dict)]
     title = metadata.get("title")
-    told = {
+    about = {
         "author": ", ".join(name for name in names if isinstance(name, str)),
         "language": next((name for name in spoken if isinstance(name, str)), ""),
     }
-    return title if isinstance(title, str) else None, {name: storable(value) for name, value in told.items() if value}
+    return title if isinstance(title, str) else None, {name: storable(value) for name, value in about.items() if value}

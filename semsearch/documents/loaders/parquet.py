@@ -66,11 +66,11 @@ def places(file: BinaryIO) -> list[Place]:
         described = pq.ParquetFile(file).metadata
     except (pa.ArrowException, OSError) as error:
         raise Unreadable(f"not a readable Parquet file: {error}") from error
-    rows, found = 0, []
+    rows, begins = 0, []
     for group, byte in enumerate(_begins(described)):
-        found.append(Place(byte, rows))
+        begins.append(Place(byte, rows))
         rows += described.row_group(group).num_rows
-    return found[1:]
+    return begins[1:]
 
 
 def _begins(described: Any) -> list[int]:

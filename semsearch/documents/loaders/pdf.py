@@ -105,8 +105,8 @@ def _with_headings(text: str, pages: tuple[Mark, ...], outline: dict[int, list[s
         at = mark.start
         for title in outline.get(mark.page or 0, []):
             spaced = re.compile(r"\s+".join(map(re.escape, title.split())), re.I)
-            if found := spaced.search(text, at, end):
-                at, heading = found.start(), title
+            if match := spaced.search(text, at, end):
+                at, heading = match.start(), title
                 places[at] = title
         yield from (Mark(start, mark.page, name) for start, name in places.items())
 

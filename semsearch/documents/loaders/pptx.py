@@ -50,10 +50,10 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
 def _related(archive: Archive, member: str) -> dict[str, str]:
     """The members that `member` refers to, by id."""
     folder, name = posixpath.split(member)
-    found = archive.optional_xml(f"{folder}/_rels/{name}.rels")
+    relations = archive.optional_xml(f"{folder}/_rels/{name}.rels")
     return {
         each.get("Id", ""): posixpath.normpath(posixpath.join(folder, each.get("Target", ""))).lstrip("/")
-        for each in found
+        for each in relations
         if each.get("TargetMode") != "External"
     }
 
@@ -72,8 +72,8 @@ def _write(slide: Element, writer: TextWriter) -> None:
 
 def _kind(shape: Element) -> str:
     """The type of the placeholder that a shape fills; "" for none."""
-    found = shape.find(f"{_P}nvSpPr/{_P}nvPr/{_P}ph")
-    return found.get("type", "") if found is not None else ""
+    holder = shape.find(f"{_P}nvSpPr/{_P}nvPr/{_P}ph")
+    return holder.get("type", "") if holder is not None else ""
 
 
 def _text(paragraph: Element) -> str:

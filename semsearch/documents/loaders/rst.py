@@ -38,15 +38,15 @@ def _leading_fields(text: str) -> dict[str, object]:
     block = text.lstrip("\n").split("\n\n", 1)[0].split("\n")
     lines = [line for line in block if not line[:1].isspace()]  # a field goes on in indented lines, which are left out
     pairs = [_FIELD.match(line) for line in lines]
-    found: dict[str, object] = {pair[1]: number_or_text(pair[2].strip()) for pair in pairs if pair}
-    return found if len(found) == len(lines) > 1 else {}
+    fields: dict[str, object] = {pair[1]: number_or_text(pair[2].strip()) for pair in pairs if pair}
+    return fields if len(fields) == len(lines) > 1 else {}
 
 
 def _sections(text: str) -> list[tuple[int, str, str]]:
     """Section titles: offset, name, and style, the character of the underline, twice with a line above."""
     lines = text.split("\n")
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
-    found: list[tuple[int, str, str]] = []
+    sections: list[tuple[int, str, str]] = []
     for at in range(1, len(lines)):
         name, under = lines[at - 1].strip(), lines[at]
         if not _ADORNMENT.match(under) or not name or _ADORNMENT.match(name) or len(under.rstrip()) < len(name):
@@ -54,5 +54,6 @@ def _sections(text: str) -> list[tuple[int, str, str]]:
         above = lines[at - 2] if at > 1 else ""
         framed = above.rstrip() == under.rstrip()
         if framed or not (above.strip() or lines[at - 1][:1].isspace()):
-            found.append((offsets[at - 1 - framed], " ".join(_MARKUP.sub("", name).split()), under[0] * (1 + framed)))
-    return found
+            title = " ".join(_MARKUP.sub("", name).split())
+            sections.append((offsets[at - 1 - framed], title, under[0] * (1 + framed)))
+    return sections

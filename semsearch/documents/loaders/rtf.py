@@ -76,20 +76,20 @@ class _Reader:
     def read(self, text: str) -> None:
         """Read the document, whose bytes are characters of Latin-1."""
         at = 0
-        while found := _TOKEN.match(text, at):
-            at = found.end()
-            if found["word"] == "bin":
-                at += max(0, int(found["number"] or 0))
-            elif found["word"]:
-                self._word(found["word"], int(found["number"]) if found["number"] else None)
-            elif found["brace"]:
-                self._brace(found["brace"])
-            elif found["hex"]:
-                self._add_bytes(bytes.fromhex(found["hex"]))
-            elif found["symbol"]:
-                self._symbol(found["symbol"])
-            elif found["text"]:
-                self._add_bytes(found["text"].encode("latin-1"))
+        while token := _TOKEN.match(text, at):
+            at = token.end()
+            if token["word"] == "bin":
+                at += max(0, int(token["number"] or 0))
+            elif token["word"]:
+                self._word(token["word"], int(token["number"]) if token["number"] else None)
+            elif token["brace"]:
+                self._brace(token["brace"])
+            elif token["hex"]:
+                self._add_bytes(bytes.fromhex(token["hex"]))
+            elif token["symbol"]:
+                self._symbol(token["symbol"])
+            elif token["text"]:
+                self._add_bytes(token["text"].encode("latin-1"))
         self._end_paragraph()
 
     def _brace(self, brace: str) -> None:
@@ -199,8 +199,8 @@ class _Reader:
 
     def _end_style(self) -> None:
         name, self._name = "".join(self._name).strip().rstrip(";"), []
-        if self._group.style >= 0 and (found := _HEADING.match(name)):
-            self._headings[self._group.style] = int(found[1] or 1)
+        if self._group.style >= 0 and (heading := _HEADING.match(name)):
+            self._headings[self._group.style] = int(heading[1] or 1)
 
     def _end_date(self, place: str) -> None:
         parts, self._date = self._date, {}
@@ -216,9 +216,9 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
         raise Unreadable("not an RTF document")
     reader = _Reader()
     reader.read(data.decode("latin-1"))
-    found = {name: " ".join(text.split()) for name, text in reader.properties.items()}
-    told: JsonObject = {"author": found.get("author"), "date": found.get("date") or found.get("created")}
-    yield reader.writer.document(found.get("title"), {name: value for name, value in told.items() if value})
+    texts = {name: " ".join(text.split()) for name, text in reader.properties.items()}
+    metadata: JsonObject = {"author": texts.get("author"), "date": texts.get("date") or texts.get("created")}
+    yield reader.writer.document(texts.get("title"), {name: value for name, value in metadata.items() if value})
 
 
 def _place(word: str, starred: bool, around: str) -> str:

@@ -134,11 +134,11 @@ def _missing_table(connection: sqlite3.Connection, program: _Program) -> str | N
 
 def _chroma(connection: sqlite3.Connection) -> _Records:
     """An id is unique in its collection only: where several have records, it begins with the collection's name."""
-    found = """SELECT e.id, e.embedding_id, c.name FROM embeddings e
+    query = """SELECT e.id, e.embedding_id, c.name FROM embeddings e
         JOIN segments s ON s.id = e.segment_id JOIN collections c ON c.id = s.collection ORDER BY e.id"""
     several = connection.execute("SELECT count(DISTINCT segment_id) FROM embeddings").fetchone()[0] > 1
     lists = _has_table(connection, "embedding_metadata_array")
-    for row, name, collection in connection.execute(found):
+    for row, name, collection in connection.execute(query):
         metadata = dict(_chroma_values(connection, "embedding_metadata", row))
         several_values: defaultdict[str, list[object]] = defaultdict(list)
         for key, each in _chroma_values(connection, "embedding_metadata_array", row) if lists else ():
@@ -154,11 +154,11 @@ def _chroma_values(connection: sqlite3.Connection, table: str, row: int) -> Iter
 
 def _txtai(connection: sqlite3.Connection) -> _Records:
     """A section is a text; what was indexed with it is in `documents`, as JSON."""
-    found = """SELECT s.id, s.text, s.tags, d.data FROM sections s LEFT JOIN documents d ON d.id = s.id
+    query = """SELECT s.id, s.text, s.tags, d.data FROM sections s LEFT JOIN documents d ON d.id = s.id
         ORDER BY s.indexid"""
-    for name, text, tags, data in connection.execute(found):
-        given = {} if tags is None else {"tags": tags}
-        yield {**_object(data), **given, "text": text, _ID: name}
+    for name, text, tags, data in connection.execute(query):
+        tagged = {} if tags is None else {"tags": tags}
+        yield {**_object(data), **tagged, "text": text, _ID: name}
 
 
 def _object(text: object) -> JsonObject:
@@ -166,10 +166,10 @@ def _object(text: object) -> JsonObject:
     if not isinstance(text, str) or has_too_many_values(text.encode("utf-8")):
         return {}
     try:
-        found = json.loads(text, parse_constant=lambda _: None)
+        value = json.loads(text, parse_constant=lambda _: None)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _has_table(connection: sqlite3.Connection, name: str) -> bool:

@@ -101,7 +101,7 @@ def _joined(cues: Iterable[_Cue]) -> str:
 
 
 def _plain(line: str) -> str:
-    named = _SPEAKER.sub(lambda found: f"{found[1].strip()}: ", line)
+    named = _SPEAKER.sub(lambda match: f"{match[1].strip()}: ", line)
     return " ".join(html.unescape(_TAG.sub("", named)).split())
 
 

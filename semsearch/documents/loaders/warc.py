@@ -70,15 +70,15 @@ def _records(file: BinaryIO) -> Iterator[tuple[dict[str, str], bytes]]:
 
 
 def _head(file: BinaryIO) -> dict[str, str]:
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     size = 0
     while (line := file.readline(MOST_HEAD)).strip():
         name, _, value = line.decode("utf-8", "replace").partition(":")
-        found[name.strip().lower()] = value.strip()
+        fields[name.strip().lower()] = value.strip()
         size += len(line)
         if size > MOST_HEAD:
             raise Unreadable("not a readable WARC: a record has too many headers")
-    return found
+    return fields
 
 
 def _pass_over(file: BinaryIO, size: int) -> None:
@@ -118,9 +118,9 @@ def _unpacked(content: bytes, encoding: str) -> bytes:
         return content
     bare = encoding == "deflate" and content[:1] != b"\x78"  # as some servers send it
     unpacker = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
-    found = unpacker.decompress(content, MOST_RECORD)
+    unpacked = unpacker.decompress(content, MOST_RECORD)
     if not unpacker.eof and not unpacker.unconsumed_tail:
         raise ValueError("its compressed content is cut")
     if not unpacker.eof:
         raise ValueError(f"it unpacks to more than {MOST_RECORD // 2**20} MB")
-    return found
+    return unpacked

@@ -83,10 +83,10 @@ class Content:
 
     def _main(self, whole: int) -> Element:
         """<main>, or the only <article>, if it has a quarter of the text."""
-        for wanted in ("main", "article"):
-            found = [e for e in self._sizes.elements if e.tag == wanted or e.get("role") == wanted]
-            if len(found) == 1 and self._sizes.letters[found[0]] >= HALF * HALF * whole:
-                return found[0]
+        for kind in ("main", "article"):
+            matching = [e for e in self._sizes.elements if e.tag == kind or e.get("role") == kind]
+            if len(matching) == 1 and self._sizes.letters[matching[0]] >= HALF * HALF * whole:
+                return matching[0]
         return self.root
 
     def _is_aside(self, element: Element) -> bool:

@@ -31,8 +31,8 @@ _TEXTS = ("text/plain", "text/html")
 
 def message_id(raw: bytes) -> str:
     """The Message-ID without its brackets; "" for none, and for one that cannot be a name."""
-    found = re.search(rb"^message-id:\s*<([!-;=?-~]{1,200})>", raw.partition(b"\n\n")[0][:65536], re.I | re.M)
-    return found[1].decode("ascii") if found else ""
+    header = re.search(rb"^message-id:\s*<([!-;=?-~]{1,200})>", raw.partition(b"\n\n")[0][:65536], re.I | re.M)
+    return header[1].decode("ascii") if header else ""
 
 
 def items(raw: bytes, place: str = "") -> Iterator[Document | Enclosed]:
@@ -49,11 +49,12 @@ def items(raw: bytes, place: str = "") -> Iterator[Document | Enclosed]:
     title = _header(message, "Subject")
     whole = metadata | {"attachments": names} if names else metadata
     yield _document(place, title, texts, whole)
-    told = {key: metadata[key] for key in ("author", "date") if key in metadata} | ({"message": title} if title else {})
+    inherited: JsonObject = {key: metadata[key] for key in ("author", "date") if key in metadata}
+    inherited |= {"message": title} if title else {}
     for part, name in zip(attached, names, strict=True):
         content = _content(part)
         if content:
-            yield Enclosed(f"{place}/{name}" if place else f"#{name}", name, content, told)
+            yield Enclosed(f"{place}/{name}" if place else f"#{name}", name, content, inherited)
 
 
 def _document(place: str, title: str, texts: list[Message], metadata: JsonObject) -> Document:
@@ -77,25 +78,25 @@ def _parts(message: Message) -> tuple[list[Message], list[Message]]:
         if not stack:
             break
         part, belongs = stack.pop()
-        kind, told = part.get_content_type(), part.get_content_disposition()
+        kind, disposition = part.get_content_type(), part.get_content_disposition()
         if part.is_multipart() and kind != "message/rfc822":
             inner = _children(part)
             within = kind == "multipart/related"
             stack.extend((each, belongs or (within and each is not inner[0])) for each in reversed(inner))
-        elif kind in _TEXTS and told != "attachment" and not part.get_filename() and not belongs:
+        elif kind in _TEXTS and disposition != "attachment" and not part.get_filename() and not belongs:
             texts.append(part)
-        elif told == "attachment" or (not belongs and (part.get_filename() or kind == "message/rfc822")):
+        elif disposition == "attachment" or (not belongs and (part.get_filename() or kind == "message/rfc822")):
             attached.append(part)
     return texts, attached
 
 
 def _children(part: Message) -> list[Message]:
     """What to read of a multipart: of alternatives the plain text, else the last one that can be read."""
-    found = [each for each in part.get_payload() if isinstance(each, Message)]
+    parts = [each for each in part.get_payload() if isinstance(each, Message)]
     if part.get_content_type() != "multipart/alternative":
-        return found
-    plain = [each for each in found if each.get_content_type() == "text/plain" and _text(each).strip()]
-    readable = [each for each in found if each.is_multipart() or each.get_content_type() in _TEXTS]
+        return parts
+    plain = [each for each in parts if each.get_content_type() == "text/plain" and _text(each).strip()]
+    readable = [each for each in parts if each.is_multipart() or each.get_content_type() in _TEXTS]
     return plain[:1] or readable[-1:]
 
 
@@ -105,8 +106,8 @@ def _content(part: Message) -> bytes:
         inner = part.get_payload()
         first = inner[0] if isinstance(inner, list) and inner else None
         return first.as_bytes() if isinstance(first, Message) else b""
-    found = part.get_payload(decode=True)
-    return found if isinstance(found, bytes) else b""
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
 
 
 def _text(part: Message) -> str:
@@ -122,10 +123,10 @@ def _text(part: Message) -> str:
 
 def _metadata(message: Message) -> JsonObject:
     """The headers by the names that other loaders use: author and date; and to, cc, message_id, in_reply_to."""
-    found: JsonObject = {"author": _header(message, "From"), "date": _date(message)}
-    found |= {name: _addresses(message, name) for name in ("to", "cc")}
-    found |= {name.replace("-", "_"): _header(message, name).strip("<>") for name in ("message-id", "in-reply-to")}
-    return {name: value for name, value in found.items() if value}
+    headers: JsonObject = {"author": _header(message, "From"), "date": _date(message)}
+    headers |= {name: _addresses(message, name) for name in ("to", "cc")}
+    headers |= {name.replace("-", "_"): _header(message, name).strip("<>") for name in ("message-id", "in-reply-to")}
+    return {name: value for name, value in headers.items() if value}
 
 
 def _header(message: Message, name: str) -> str:
@@ -154,10 +155,10 @@ def _date(message: Message) -> str:
 def _file_name(part: Message) -> str:
     """The name of an attachment without its folders, with the suffix of its type where it has none."""
     kind = part.get_content_type()
-    given = ""
+    header = ""
     with suppress(LookupError, ValueError):
-        given = str(make_header(decode_header(part.get_filename() or "")))
-    name = " ".join(storable(given.replace("\\", "/").rpartition("/")[2]).split())[-200:].lstrip(".")
+        header = str(make_header(decode_header(part.get_filename() or "")))
+    name = " ".join(storable(header.replace("\\", "/").rpartition("/")[2]).split())[-200:].lstrip(".")
     if not name:
         name = "message" if kind == "message/rfc822" else "attachment"
     if PurePath(name).suffix:
@@ -168,8 +169,8 @@ def _file_name(part: Message) -> str:
 def _distinct(names: list[str]) -> list[str]:
     """The names, of which a second "a.pdf" is called "2-a.pdf"."""
     seen: dict[str, int] = {}
-    found = []
+    distinct = []
     for name in names:
         seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{seen[name]}-{name}")
-    return found
+        distinct.append(name if seen[name] == 1 else f"{seen[name]}-{name}")
+    return distinct

@@ -34,10 +34,10 @@ def check(languages: str) -> None:
             f"reading scanned pages needs the program {PROGRAM}, which is not installed.",
             "Install it: `apt-get install tesseract-ocr`, or `brew install tesseract`.",
         )
-    known = _installed()
-    if missing := [name for name in languages.split("+") if name not in known]:
+    available = _installed()
+    if missing := [name for name in languages.split("+") if name not in available]:
         raise NotFound(
-            f"{PROGRAM} has no language {missing[0]!r}; it has {', '.join(known)}.",
+            f"{PROGRAM} has no language {missing[0]!r}; it has {', '.join(available)}.",
             f"Install it: `apt-get install tesseract-ocr-{missing[0]}`, or choose another.",
         )
 

@@ -117,15 +117,15 @@ def to_document(record: Mapping[str, object], fields: Fields, number: int, file:
 
 def text_fields_of(names: Collection[str], fields: Fields) -> tuple[str, ...]:
     """The fields that have the text: the chosen ones among `names`, else the first of TEXT_FIELDS; () for none."""
-    found = tuple(name for name in fields.texts or TEXT_FIELDS if name in names)
-    return found if fields.texts else found[:1]
+    present = tuple(name for name in fields.texts or TEXT_FIELDS if name in names)
+    return present if fields.texts else present[:1]
 
 
 def no_text_field(names: Iterable[str], fields: Fields) -> str:
     """The reason why a record has no text: the fields looked for, and those that it has."""
     present = ", ".join(map(str, names)) or "none"
-    wanted = ", ".join(map(repr, fields.texts)) or "called " + ", ".join(TEXT_FIELDS)
-    return f"{NO_FIELD} {wanted}; there are: {present[:300]}"
+    sought = ", ".join(map(repr, fields.texts)) or "called " + ", ".join(TEXT_FIELDS)
+    return f"{NO_FIELD} {sought}; there are: {present[:300]}"
 
 
 def check_columns(columns: Collection[str], fields: Fields, file: str) -> None:

@@ -83,11 +83,11 @@ class Archive:
     def properties(self, member: str) -> tuple[str, JsonObject]:
         """The title, "" without one, and the author and date, in the member with the properties of the document."""
         root = self.optional_xml(member)
-        found = {
+        values = {
             "author": _line(root.findtext(f".//{_DC}creator")),
             "date": _line(root.findtext(f".//{_MODIFIED}") or root.findtext(f".//{_DC}date")),
         }
-        return _line(root.findtext(f".//{_DC}title")), {name: value for name, value in found.items() if value}
+        return _line(root.findtext(f".//{_DC}title")), {name: value for name, value in values.items() if value}
 
     def names(self) -> list[str]:
         """The names of all members."""
