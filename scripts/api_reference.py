@@ -18,7 +18,10 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PAGE = CHECKOUT / "docs" / "api.md"
-PACKAGES = ("semsearch", "semsearch.prompts", "semsearch.evaluation", "semsearch.training", "semsearch.export")
+PACKAGES = (
+    *("semsearch", "semsearch.index.admin", "semsearch.prompts", "semsearch.evaluation", "semsearch.training"),
+    "semsearch.export",
+)
 TYPES = {
     "semsearch.types": (
         *("Passage", "Mark", "Skipped", "Facet", "VectorSample", "Layout", "SqlRows", "TruncationStats", "QueryFields"),
@@ -64,7 +67,8 @@ def public_names(package: str) -> dict[str, str]:
     """The names that a package lists in its stub, without subpackages, and the module that defines each."""
     stub = ast.parse((_folder(package) / "__init__.pyi").read_text(encoding="utf-8"))
     imports = [node for node in stub.body if isinstance(node, ast.ImportFrom) and node.module]
-    return {alias.name: f"{package}.{node.module}" for node in imports for alias in node.names}
+    names = {alias.name: f"{package}.{node.module}" for node in imports for alias in node.names}
+    return {name: module for name, module in names.items() if not (_folder(module) / name).is_dir()}
 
 
 def page() -> str:
@@ -121,7 +125,11 @@ def _definition(module: str, name: str) -> tuple[str, Definition]:
             return module, node
         if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name:
             return module, node
-        if isinstance(node, ast.ImportFrom) and node.module and any(alias.name == name for alias in node.names):
+        if (
+            isinstance(node, ast.ImportFrom)
+            and node.module
+            and any((alias.asname or alias.name) == name for alias in node.names)
+        ):
             return _definition(f"{module}.{node.module}" if node.level else node.module, name)
     raise LookupError(f"{module} does not define {name}")
 

@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 
 from scripts import ray_nodes
 from scripts.faults.index_contents import compared, contents
-from semsearch import Encoder, Index, SyncOptions
+from semsearch import Encoder, Index, SyncOptions, admin
 from semsearch.documents import waiting_vectors
 from semsearch.scale.cluster import Engine
 from semsearch.scale.found_vectors import FoundVectors
@@ -132,7 +132,7 @@ class Trials:
         row = {"subject": subject, "trial": trial, "shards_done": len(done)}
         row |= compared(self._folder / name, self._clean, acknowledged)
         row |= {**report, "again": self._again(report, kept)}
-        Index.remove(self._folder / name)
+        admin.remove(self._folder / name)
         row["seconds"] = round(time.monotonic() - began, 1)
         print(json.dumps(row), flush=True)
         if subject == "node":

@@ -30,7 +30,7 @@ from typing import Any
 from scripts import postgres_server, server_faults
 from scripts.faults.index_contents import Vectors, compared, contents, document
 from scripts.server_faults import Place, Server
-from semsearch import Index
+from semsearch import Index, admin
 from semsearch.stores import drivers
 
 TRIES = 6
@@ -110,7 +110,7 @@ def in_the_middle(
         if process.poll() is None and len(acknowledged) < documents:
             return time.monotonic() - began, process, acknowledged
         process.communicate()
-        Index.remove(home / name)
+        admin.remove(home / name)
         if not share:
             raise RuntimeError(f"{documents} documents are indexed in {MOMENT:g} s: use more --documents")
         most = share
@@ -136,7 +136,7 @@ def completed(
         "encoded_by_last_run": encoded,
         "encoded_again": max(0, encoded - needed),
     }
-    Index.remove(home / name)
+    admin.remove(home / name)
     return row
 
 

@@ -31,7 +31,7 @@ from typing import Any
 from scripts import postgres_server
 from scripts.shared import machine
 from scripts.shared.places import DATA
-from semsearch import Document, Encoder, Index
+from semsearch import Document, Encoder, Index, admin
 from semsearch.evaluation import retrieval
 from semsearch.types import Mode, Query
 
@@ -67,13 +67,13 @@ def leads_in_store(home: Path, store: str, local: Path, encoder: Encoder, most: 
     found = leads(most)
     with Index.create(local, encoder=encoder, exist_ok=True) as theirs:
         theirs.add(found)  # what is there already is not embedded again
-        theirs.dump(home / "leads.dump")
-        with Index.restore(home / "leads.dump", "leads-parity", home=home, store=store, trust=True) as ours:
+        admin.dump(theirs, home / "leads.dump")
+        with admin.restore(home / "leads.dump", "leads-parity", home=home, store=store, trust=True) as ours:
             space = ours.info()["spaces"][0]
             row = {key: space[key] for key in ("vectors", "backend", "why")} | nearest_of_titles(ours, found)
             row |= {"documents": len(found), "unlike": sum(unlike(ours, theirs, one.id) for one in found)}
             row |= {"problems": ours.verify()}
-    Index.remove("leads-parity", home)
+    admin.remove("leads-parity", home)
     return row
 
 
@@ -182,7 +182,7 @@ def main() -> None:
         found |= {"passages": info["passages"], "backend": info["spaces"][0]["backend"], "bytes": info["bytes"]}
         found |= {"index_s": round(ours_s, 1), "local_index_s": round(local_s, 1), "problems": ours.verify()}
         ours.close()
-        Index.remove(ours.path)
+        admin.remove(ours.path)
     found["arithmetic"] = machine.arithmetic()
     print(json.dumps(found, indent=1))
     if chosen.json:

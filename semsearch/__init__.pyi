@@ -24,7 +24,8 @@ from .errors import UnknownName as UnknownName
 from .errors import Unreadable as Unreadable
 from .errors import UsageError as UsageError
 from .evaluation.sts import sts as sts
-from .index import Index as Index
+from .index import admin as admin
+from .index.index import Index as Index
 from .indexing.sources import SyncOptions as SyncOptions
 from .search.groups.labeller import Labeller as Labeller
 from .search.groups.labeller import label_examples as label_examples

@@ -27,6 +27,7 @@ from semsearch import (
     SemsearchError,
     Unreadable,
     UsageError,
+    admin,
     sts,
 )
 from semsearch.encoders.hashing import HashingEncoder
@@ -206,7 +207,7 @@ def test_a_value_of_another_type_is_a_usage_error(index: Index, tmp_path: Path) 
         with pytest.raises(UsageError):
             call()
             pytest.fail(f"call {at} was accepted")
-    assert len(index) == 30 and not Index.exists(tmp_path / "new")
+    assert len(index) == 30 and not admin.exists(tmp_path / "new")
 
 
 def test_a_document_that_cannot_be_stored_is_named(index: Index) -> None:

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from semsearch import Document, Index
+from semsearch import Document, Index, admin
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.types import Role
@@ -130,7 +130,7 @@ class IndexModel(RuleBasedStateMachine):
     @rule(how=st.sampled_from(["reopen", "compact", "lose every cache"]))
     def disturb(self, how: str) -> None:
         if how == "compact":
-            self.index.compact()
+            admin.compact(self.index)
             return
         self.index.close()
         if how == "lose every cache":

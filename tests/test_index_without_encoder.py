@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from helpers.commandline import CommandLine
 
-from semsearch import Document, Index, UsageError
+from semsearch import Document, Index, UsageError, admin
 
 DIM = 8
 TEXTS = ("Diesel engines ignite by compression.", "Bread needs salt.", "A heron stands in the water.")
@@ -74,11 +74,11 @@ def test_an_encoder_and_a_width_exclude_each_other(index: Index, tmp_path: Path)
 
 def test_it_is_verified_compacted_dumped_and_restored_as_any_other(index: Index, tmp_path: Path) -> None:
     index.delete(["d1"])
-    index.compact()
-    index.rebuild("exact")
+    admin.compact(index)
+    admin.rebuild(index, "exact")
     assert index.verify() == [] and index.audit(sample=2, k=1)["drift"] is None
-    index.dump(tmp_path / "own.dump")
-    with Index.restore(tmp_path / "own.dump", tmp_path / "restored") as again:
+    admin.dump(index, tmp_path / "own.dump")
+    with admin.restore(tmp_path / "own.dump", tmp_path / "restored") as again:
         assert again.search(vector=np.eye(3, DIM)[2], k=1)[0].document == "d2" and again.verify() == []
         again.add([Document("d3", "New.")], vectors=np.eye(1, DIM))
         assert len(again) == 3 and again.info()["spaces"][0]["encoder"]["name"] == "none"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from semsearch import Index
+from semsearch import admin
 
 # Streamlit runs this file as a script, which is in no package
 from semsearch_ui import job_list
@@ -60,7 +60,7 @@ with st.sidebar:
 top = st.container()  # always there, so that the page below keeps its place, and open forms stay open
 with top:
     job_list.show()
-if chosen.url_path in OF_INDEXES and not Index.names():
+if chosen.url_path in OF_INDEXES and not admin.names():
     welcome.page()
 else:
     with messages.errors():  # what no page shows itself: another process may remove an index while a page is drawn

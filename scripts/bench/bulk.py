@@ -29,7 +29,7 @@ from pathlib import Path
 
 from scripts.bench import wiki_vectors
 from scripts.shared import machine, programs
-from semsearch import Index, Splitter, SyncOptions
+from semsearch import Index, Splitter, SyncOptions, admin
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.types import Progress
 
@@ -70,20 +70,20 @@ def verify(folder: Path, _: Path) -> None:
 
 def dump(folder: Path, file: Path) -> None:
     with Index.open(folder, encoder=HashingEncoder(DIM)) as index:
-        index.dump(file, _tell("dumping"))
+        admin.dump(index, file, _tell("dumping"))
 
 
 def restore(folder: Path, file: Path) -> None:
-    Index.restore(file, folder, progress=_tell("restoring")).close()
+    admin.restore(file, folder, progress=_tell("restoring")).close()
 
 
 def compact(folder: Path, _: Path) -> None:
     with Index.open(folder, encoder=HashingEncoder(DIM)) as index:
-        index.compact(_tell("compacting"))
+        admin.compact(index, _tell("compacting"))
 
 
 def salvage(folder: Path, target: Path) -> None:
-    Index.salvage(folder, target, encoder=HashingEncoder(DIM), progress=_tell("salvaging"))
+    admin.salvage(folder, target, encoder=HashingEncoder(DIM), progress=_tell("salvaging"))
 
 
 def plain_build(database: Path, source: Path) -> None:

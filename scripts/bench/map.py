@@ -31,7 +31,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
 from scripts.shared.pages_served import Pages, served
-from semsearch import Document, Index
+from semsearch import Document, Index, admin
 
 PATIENCE = 300  # seconds
 FIELD = """
@@ -79,7 +79,7 @@ def name_of(count: int) -> str:
 
 def make(home: Path, count: int) -> None:
     """An index of so many passages of made-up words, ten folders, each with words of its own."""
-    if name_of(count) in Index.names(home):
+    if name_of(count) in admin.names(home):
         return
     with Index.create(name_of(count), home=home, encoder="hashing") as index:
         index.add(documents(count))

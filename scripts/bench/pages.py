@@ -36,7 +36,7 @@ from selenium.webdriver.common.keys import Keys
 from scripts.shared import machine
 from scripts.shared.pages_served import served
 from scripts.shared.places import DATA
-from semsearch import Document, Index
+from semsearch import Document, Index, admin
 
 PAGES = LARGE, SMALL = ("large", "small")
 FEW = 300
@@ -99,7 +99,7 @@ def main() -> int:
 
 def build(home: Path, name: str, count: int, encoder: str) -> None:
     """An index of so many paragraphs, unless it is there."""
-    if name in Index.names(home):
+    if name in admin.names(home):
         return
     print(f"indexing {count:,} paragraphs into {name} …", file=sys.stderr)
     with Index.create(name, home=home, encoder=encoder) as index:

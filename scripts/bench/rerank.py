@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from scripts.shared import machine
 from scripts.shared.places import DATA
-from semsearch import Encoder, Hit, Index, Query, Reranker, SemsearchError
+from semsearch import Encoder, Hit, Index, Query, Reranker, SemsearchError, admin
 from semsearch.evaluation import report, retrieval, sts
 from semsearch.evaluation.odds import fit_odds
 from semsearch.export import calibrate
@@ -85,7 +85,7 @@ class Scores:
 
 def indexed(name: str, encoder: Encoder, home: Path) -> Index:
     """The index of a collection, made where `home` has none."""
-    if name in Index.names(home):
+    if name in admin.names(home):
         return Index.open(name, home=home, encoder=encoder)
     made = Index.create(name, encoder=encoder, home=home)
     made.add(retrieval.Collection.read(DATA / name).documents())

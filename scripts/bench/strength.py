@@ -24,7 +24,7 @@ from pathlib import Path
 
 from scripts.shared import machine
 from scripts.shared.places import CHECKOUT, DATA
-from semsearch import Encoder, Index, SemsearchError
+from semsearch import Encoder, Index, SemsearchError, admin
 from semsearch.evaluation import report, retrieval
 from semsearch.types import Results
 
@@ -78,7 +78,7 @@ class Row:
 
 def index(name: str, encoder: Encoder, home: Path) -> Index:
     """The index of a collection; made where `home` has none."""
-    if name in Index.names(home):
+    if name in admin.names(home):
         return Index.open(name, home=home, encoder=encoder)
     opened = Index.create(name, encoder=encoder, home=home)
     if name in FILES:

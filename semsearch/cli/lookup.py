@@ -25,7 +25,7 @@ def choose_index(options: Options, *names: str | None) -> str:
         raise UsageError(f"two indexes were named: {' and '.join(sorted(wanted))}.", "Name one.")
     if wanted:
         return wanted.pop()
-    known = semsearch.Index.names(options.folder())
+    known = semsearch.admin.names(options.folder())
     if not known:
         raise NotFound(f"there is no index in {options.folder()} yet.", "Create one: semsearch index FOLDER")
     if len(known) > 1:
@@ -36,12 +36,12 @@ def choose_index(options: Options, *names: str | None) -> str:
 def existing_index(options: Options, *names: str | None) -> Path:
     """The folder of an index. Raises as `choose_index` does, and NotFound with similar names that exist."""
     name = choose_index(options, *names)
-    folder = semsearch.Index.folder(name, options.folder())
-    if semsearch.Index.exists(folder):
+    folder = semsearch.admin.folder(name, options.folder())
+    if semsearch.admin.exists(folder):
         return folder
     if folder.parent != options.folder():
         raise NotFound(f"there is no index at {folder}.", f"Create one: semsearch index FOLDER -n {name}")
-    known = semsearch.Index.names(options.folder())
+    known = semsearch.admin.names(options.folder())
     fix = UnknownName("index", name, known).fix if known else f"Create one: semsearch index FOLDER -n {name}"
     raise NotFound(f"there is no index called {name!r} in {options.folder()}.", fix)
 
@@ -57,12 +57,12 @@ def index_of_files(options: Options, files: Sequence[Path], *, from_stdin: bool 
 
     Raises UsageError where several indexes follow them, or an index of that name follows other files.
     """
-    known = semsearch.Index.names(options.folder())
+    known = semsearch.admin.names(options.folder())
     if not files:
         if from_stdin and not known:
             raise UsageError("text from standard input needs the name of an index.", "Pass -n NAME.")
         return choose_index(options)
-    following = [name for name in known if _follows(semsearch.Index.folder(name, options.folder()), files)]
+    following = [name for name in known if _follows(semsearch.admin.folder(name, options.folder()), files)]
     if len(following) > 1:
         raise UsageError("several indexes were built from this path.", f"Name one with -n: {', '.join(following)}.")
     name = following[0] if following else _name_after([file.resolve() for file in files])

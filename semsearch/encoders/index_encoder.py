@@ -205,7 +205,7 @@ def require_local(index: str, name: str) -> None:
     if not _encoders().is_local(name):
         raise NotFound(
             f"index {index} was restored from a dump with the encoder {name!r}, which is not on this machine.",
-            "If you trust the dump, allow the download with Index.trust().",
+            "If you trust the dump, allow the download with semsearch.admin.trust(index).",
             f"If you trust the dump, allow the download: semsearch trust {index}",
         )
 

@@ -154,7 +154,7 @@ def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roo
     if not paths and not roots.roots:
         raise UsageError(
             "there is no path, and this index follows none.",
-            "Name a folder, or follow those of a dump that you trust: Index.trust().",
+            "Name a folder, or follow those of a dump that you trust: semsearch.admin.trust(index).",
             "Name one: semsearch index FOLDER. For the folders of a dump that you trust: semsearch trust",
         )
     for path in paths:

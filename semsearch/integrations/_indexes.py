@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.errors import EncodingFailed, UsageError
-from semsearch.index import Index
+from semsearch.index import Index, admin
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -27,7 +27,7 @@ def with_encoder(index: Index | str | Path | None, encoder: EncoderLike | str | 
     None is an index in a temporary folder, which is removed with the object. Raises UsageError for an index without an
     encoder; one that was built with another is refused with EncoderMismatch when it is used.
     """
-    if isinstance(index, Index) or (index is not None and Index.exists(index)):
+    if isinstance(index, Index) or (index is not None and admin.exists(index)):
         opened = index if isinstance(index, Index) else Index.open(index, encoder=encoder)
         if not has_encoder(opened):
             raise UsageError(f"index {opened.name} has no encoder.", "Pass the embedding that its vectors come from.")

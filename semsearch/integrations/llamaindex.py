@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import MissingExtra, UsageError
-from semsearch.index import Index
+from semsearch.index import Index, admin
 from semsearch.integrations import _indexes
 from semsearch.types import Document
 
@@ -98,7 +98,7 @@ class SemsearchVectorStore(BasePydanticVectorStore):
         super().__init__(stores_text=True)
         if isinstance(index, Index):
             self._index = index
-        elif index is not None and Index.exists(index):
+        elif index is not None and admin.exists(index):
             self._index = Index.open(index)
         else:
             self._name = index

@@ -74,7 +74,7 @@ def text_key(text: str) -> bytes:
 
 
 def schema(dim: int) -> pyarrow.Schema:
-    """The columns of a shard: those of `Index.to_arrow` with a text as id, and the key of what was embedded."""
+    """The columns of a shard: those of `admin.to_arrow` with a text as id, and the key of what was embedded."""
     pa = arrow("a shard")
     return pa.schema(
         [

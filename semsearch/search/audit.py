@@ -61,7 +61,7 @@ def audit(
 def race_of_backends(
     reader: StoreReader, space: Space, sample: int, k: int, recall: float, progress: Callable[[str], None]
 ) -> JsonObject:
-    """The result of `Index.bench`, but for `kept`."""
+    """The result of `admin.bench`, but for `kept`."""
     with reader.snapshot():
         ids, queries = _sampled(reader, space, reader.vector_ids(space.id), sample)
         trial = race.Trial(

@@ -40,11 +40,11 @@ class CurrentSpace:
         reader: StoreReader,
         wanted: EncoderLike | str | None,
         *,
-        owned: bool,
-        chosen: int | None,
-        query_cache_size: int,
-        like_files: bool,
-        encoders: EncoderPool | None,
+        owned: bool = False,
+        chosen: int | None = None,
+        query_cache_size: int = 0,
+        like_files: bool = True,
+        encoders: EncoderPool | None = None,
     ) -> None:
         self.chosen = chosen
         self._reader = reader

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import NotFound
-from semsearch.index import Index
+from semsearch.index import Index, admin
 from semsearch.serve.batching import BatchedEncoder
 
 
@@ -42,7 +42,7 @@ class OpenIndexes:
 
     def names(self) -> list[str]:
         """The indexes that there are, sorted."""
-        return Index.names(self.home)
+        return admin.names(self.home)
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Index]:
@@ -84,7 +84,7 @@ class OpenIndexes:
         if name not in self._open and name not in self.names():  # a name with a slash would be a path
             raise _missing(name)
         try:
-            identity = Index.identity(name, self.home)
+            identity = admin.identity(name, self.home)
         except NotFound:  # its message has the path
             raise _missing(name) from None
         with self._opening[name]:  # an index on a server that does not answer holds up no other

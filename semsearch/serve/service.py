@@ -19,7 +19,7 @@ from semsearch.encoders.encoder import Encoder
 from semsearch.encoders.pool import EncoderPool
 from semsearch.encoders.rerankers.reranker import Reranker
 from semsearch.errors import NotFound, SemsearchError, UnknownName
-from semsearch.index import Index
+from semsearch.index import Index, admin
 from semsearch.search.query_check import check, texts_to_encode
 from semsearch.serve.access import Caller
 from semsearch.serve.batching import BatchedEncoder, Closed, Encoded, batched
@@ -117,7 +117,7 @@ class Service:
 
     def page_of_metrics(self, caller: Caller) -> bytes:
         """What Prometheus reads, with the indexes that the caller may know of."""
-        indexes = [(name, Index.folder(name, self.indexes.home)) for name in self.indexes.names() if caller.sees(name)]
+        indexes = [(name, admin.folder(name, self.indexes.home)) for name in self.indexes.names() if caller.sees(name)]
         return self.metrics.page(len(self.indexes), len(self._pool), indexes)
 
     async def encode(self, request: Request, encoder: BatchedEncoder, texts: Sequence[str], role: Role) -> Encoded:

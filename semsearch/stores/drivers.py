@@ -152,7 +152,7 @@ def find(location: Path) -> StoreDriver:
         raise NotFound(
             f"the documents of {location.name} are in a store called {store!r}, which this version of semsearch does "
             f"not have; it has {', '.join(names())}.",
-            "Dump it with the version that made it (Index.dump), and restore that dump here: Index.restore(…).",
+            "Dump it with the version that made it, and restore that dump here: semsearch.admin.restore(…).",
             "Dump it with the version that made it (semsearch dump), and restore that dump here: semsearch restore.",
         )
     return load()

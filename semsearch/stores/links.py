@@ -142,5 +142,7 @@ def _read(file: Path) -> dict[str, object]:
 
 def _missing(location: Path) -> NotFound:
     return NotFound(
-        f"there is no index at {location}.", "Index.names() lists those that exist.", "List them: semsearch list"
+        f"there is no index at {location}.",
+        "semsearch.admin.names() lists those that exist.",
+        "List them: semsearch list",
     )

@@ -16,7 +16,7 @@ from helpers.checkpoints import copied
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from semsearch import Document, Index
+from semsearch import Document, Index, admin
 from semsearch.training import training_run
 
 pytestmark = needs_chromium
@@ -103,7 +103,7 @@ def test_an_index_is_made_and_every_page_acts_on_it_alone(
     press(browser, "Dump")
     press(browser, "Download")
     until(lambda: [each for each in browser.downloads.iterdir() if each.name == "letters.dump" and each.stat().st_size])
-    assert Index.names(home) == ["aaa", "letters"]
+    assert admin.names(home) == ["aaa", "letters"]
     with Index.open(home / "aaa") as other, Index.open(home / "letters") as index:
         assert list(other.texts()) == ["Of another index."] and list(index.texts()) == ["A diesel engine."]
         assert index.info()["recipe"]["splitter"]["size"] == 64

@@ -240,7 +240,7 @@ def test_an_unexpected_failure_names_itself_and_verbose_shows_where(
     def broken(*_: object) -> None:
         raise KeyError("surprise")
 
-    monkeypatch.setattr("semsearch.index.Index.names", broken)
+    monkeypatch.setattr("semsearch.index.admin.names", broken)
     ran = cli("list")
     assert ran.code == 1
     assert ran.err == "error: unexpected KeyError: 'surprise'. Run again with -v for the traceback.\n"
@@ -257,7 +257,7 @@ def test_every_error_class_ends_with_its_exit_code(
     def failing(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("semsearch.index.Index.names", failing)
+    monkeypatch.setattr("semsearch.index.admin.names", failing)
     ran = cli("list", "--json")
     assert ran.code == ran.json["error"]["code"] == error.exit_code
 
@@ -270,7 +270,7 @@ def test_an_interrupt_and_a_termination_end_with_their_numbers(
         def stopped(*_: object, signal: type[BaseException] = signal) -> None:
             raise signal
 
-        monkeypatch.setattr("semsearch.index.Index.names", stopped)
+        monkeypatch.setattr("semsearch.index.admin.names", stopped)
         ran = cli("list")
         assert (ran.code, ran.out, ran.err) == (code, "", "")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from helpers.commandline import CommandLine
 
-from semsearch import Document, Index, NotFound
+from semsearch import Document, Index, NotFound, admin
 from semsearch.models import hub
 from semsearch.stores.local import backup, open_writer
 
@@ -72,14 +72,14 @@ def test_another_folder_in_an_index_that_is_not_trusted_deletes_nothing(
 
 
 def test_the_dump_of_a_dump_that_was_not_trusted_is_not_trusted(dump_of: Callable[..., Path], tmp_path: Path) -> None:
-    with Index.restore(dump_of(), tmp_path / "second") as index:
-        index.dump(tmp_path / "second.dump")
-    with Index.restore(tmp_path / "second.dump", tmp_path / "third") as index:
+    with admin.restore(dump_of(), tmp_path / "second") as index:
+        admin.dump(index, tmp_path / "second.dump")
+    with admin.restore(tmp_path / "second.dump", tmp_path / "third") as index:
         recipe = index.info()["recipe"]
         assert "roots" not in recipe and [root["path"] for root in recipe["set_aside"]["roots"]] == [
             str(tmp_path / "notes")
         ]
-        index.trust()
+        admin.trust(index)
         assert index.sync().unchanged == 1
 
 
@@ -142,6 +142,6 @@ def test_folders_that_do_not_fit_each_other_are_one_clear_error(
 def test_an_index_that_names_no_folder_is_restored_without_a_word(cli: CommandLine, tmp_path: Path) -> None:
     with Index.create(tmp_path / "own", encoder="hashing") as index:
         index.add([Document("a", "Ships.")])
-        index.dump(tmp_path / "own.dump")
+        admin.dump(index, tmp_path / "own.dump")
     ran = cli.ok("restore", tmp_path / "own.dump", "-n", "copy", "--json")
     assert ran.json == {"schema": 1, "index": "copy", "documents": 1} and ran.err == ""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch import Index, settings
+from semsearch import admin, settings
 from semsearch.errors import UnknownName, UsageError
 
 
@@ -166,9 +166,9 @@ def test_only_folders_with_a_store_are_indexes(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     for name in ("b", "a"):
         (tmp_path / name / "store.db").touch()
-    assert Index.names(tmp_path) == ["a", "b"]
-    assert Index.names(tmp_path / "nowhere") == []
-    assert [Index.exists(name, tmp_path) for name in "abc"] == [True, True, False]
+    assert admin.names(tmp_path) == ["a", "b"]
+    assert admin.names(tmp_path / "nowhere") == []
+    assert [admin.exists(name, tmp_path) for name in "abc"] == [True, True, False]
 
 
 def test_the_embedding_cache_is_the_users_and_can_be_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

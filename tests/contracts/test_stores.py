@@ -18,7 +18,7 @@ from helpers.stores import DIM, entry, source, vectors_of
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from semsearch import Document, Index, Query, Splitter, stores
+from semsearch import Document, Index, Query, Splitter, admin, stores
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import Corrupt, Locked, NotFound, SemsearchError, UnknownName, Unreadable, UsageError
 from semsearch.search.searcher import parse_filter
@@ -1045,20 +1045,20 @@ def test_a_new_store_is_one_folder(tmp_path: Path) -> None:
         index.add([Document("a", "Diesel engines ignite by compression.")])
     Index.create("old", encoder="hashing", home=tmp_path).close()
     assert {"local", "memory"} < {*drivers.names()}
-    assert Index.names(tmp_path) == ["new", "old"]
+    assert admin.names(tmp_path) == ["new", "old"]
     assert not (tmp_path / "new").exists()  # the local store has no part in it
     with Index.open("new", home=tmp_path) as again:
         assert again.search("diesel", k=1)[0].document == "a"
         again.add([Document("b", "Bread needs salt.")])
-        again.dump(tmp_path / "dump")
-    Index.restore(tmp_path / "dump", "copy", home=tmp_path, store="memory").close()
+        admin.dump(again, tmp_path / "dump")
+    admin.restore(tmp_path / "dump", "copy", home=tmp_path, store="memory").close()
     for name in ("new", "old"):
         with pytest.raises(UsageError, match="already has an index"):
             Index.create(name, encoder="hashing", home=tmp_path, store="memory")
     with pytest.raises(UnknownName, match=r"local, memory"):
         Index.create("other", encoder="hashing", home=tmp_path, store="paper")
-    Index.rename("copy", "renamed", tmp_path)
-    assert (Index.remove("new", tmp_path), Index.names(tmp_path)) == ([], ["old", "renamed"])
+    admin.rename("copy", "renamed", tmp_path)
+    assert (admin.remove("new", tmp_path), admin.names(tmp_path)) == ([], ["old", "renamed"])
 
 
 def test_another_store_at_the_same_place_has_another_identity(place: Place) -> None:
@@ -1117,24 +1117,24 @@ def used(driver: StoreDriver, monkeypatch: pytest.MonkeyPatch, home: Path, folde
         said.append((index.delete(["own", "unknown"]), len(index), index.verify()))
         said.append(len(index.sample_vectors(3).ids))
         said.append({key: index.info()[key] for key in ("name", "documents", "passages", "vectors", "recipe")})
-        index.compact()
-        index.rebuild("exact")
+        admin.compact(index)
+        admin.rebuild(index, "exact")
         note("tea", mode="semantic", k=2)
         report = index.reembed(HashingEncoder(64), keep_old=True)
         said.append((report.passages, report.encoded, report.kept, index.verify()))
         note("tea", mode="semantic", k=2)
-        with index.in_space(index.info()["spaces"][1]["id"]) as kept:
+        with Index.open(index.path, space=index.info()["spaces"][1]["id"]) as kept:
             said.append([hit.document for hit in kept.search("tea", mode="semantic", k=2)])
         report = index.reembed(HashingEncoder())
         said.append((report.present, report.encoded, report.removed))
         said.append([(space["state"], space["vectors"]) for space in index.info()["spaces"]])
-        index.dump(home / "dump")
+        admin.dump(index, home / "dump")
     with Index.create("notes", encoder="hashing", home=home, exist_ok=True) as again:
         said.append(len(again))
-    Index.restore(home / "dump", "copy", home=home).close()
-    said.append(Index.names(home))
-    Index.rename("copy", "other", home)
-    said += [Index.names(home), Index.remove("other", home), Index.names(home)]
+    admin.restore(home / "dump", "copy", home=home).close()
+    said.append(admin.names(home))
+    admin.rename("copy", "other", home)
+    said += [admin.names(home), admin.remove("other", home), admin.names(home)]
     return said
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch import Index, NotFound, Progress
+from semsearch import Index, NotFound, Progress, admin
 from semsearch.errors import GuardRail
 
 
@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_survey_foretells_what_the_index_has(folder: Path, tmp_path: Path) -> None:
-    found = Index.survey(folder, encoder="hashing", seconds=60)
+    found = admin.survey(folder, encoder="hashing", seconds=60)
     with Index.create(tmp_path / "notes", encoder="hashing") as index:
         report = index.sync(folder)
     assert (found.passages, found.skipped) == (report.passages, len(report.skipped)) == (13, 1)
@@ -36,25 +36,25 @@ def test_the_survey_foretells_what_the_index_has(folder: Path, tmp_path: Path) -
 def test_a_type_is_told_by_the_suffix_that_a_loader_knows(tmp_path: Path) -> None:
     for name in ("page.html.en.utf8", "page.html.fr.utf8", "notes.v2.md", "log.2024"):
         (tmp_path / name).write_text("<p>A text.</p>", encoding="utf-8")
-    found = Index.survey(tmp_path, encoder="hashing", seconds=60)
+    found = admin.survey(tmp_path, encoder="hashing", seconds=60)
     assert {each.suffix: each.files for each in found.types} == {".html": 2, ".md": 1, ".2024": 1}
 
 
 def test_a_survey_ends_when_its_time_is_up(folder: Path) -> None:
     for number in range(600):
         (folder / f"more{number}.md").write_text("A text.", encoding="utf-8")
-    found = Index.survey(folder, encoder="hashing", seconds=0)
+    found = admin.survey(folder, encoder="hashing", seconds=0)
     assert not found.complete and 0 < found.files < 611
     assert found.passages > 0  # of the type with the most bytes, which stands for the others
 
 
 def test_a_survey_of_nothing_says_so_and_a_whole_disk_is_refused(tmp_path: Path) -> None:
-    found = Index.survey(tmp_path, encoder="hashing")
+    found = admin.survey(tmp_path, encoder="hashing")
     assert (found.files, found.passages, found.seconds) == (0, 0, None)
     with pytest.raises(NotFound):
-        Index.survey(tmp_path / "gone", encoder="hashing")
+        admin.survey(tmp_path / "gone", encoder="hashing")
     with pytest.raises(GuardRail):
-        Index.survey("/", encoder="hashing")
+        admin.survey("/", encoder="hashing")
 
 
 def test_a_run_tells_how_many_files_of_all_it_has_read(folder: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from semsearch import Document, EncoderMismatch, Fields, Index, NotFound, UsageError
+from semsearch import Document, EncoderMismatch, Fields, Index, NotFound, UsageError, admin
 
 pa = pytest.importorskip("pyarrow", reason="of the extra arrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -39,7 +39,7 @@ def content(index: Index) -> list[object]:
 @pytest.mark.parametrize("precision", ["float32", "float16"])
 @pytest.mark.parametrize("suffix", [".parquet", ".npy"])
 def test_what_is_written_makes_the_same_index_again(index: Index, suffix: str, precision: Any, tmp_path: Path) -> None:
-    file, *texts = index.export_vectors(tmp_path / f"out{suffix}", precision=precision)
+    file, *texts = admin.export_vectors(index, tmp_path / f"out{suffix}", precision=precision)
     if suffix == ".npy":
         assert np.load(file).dtype == precision and np.load(file).shape == (3, 256)
     else:
@@ -49,7 +49,7 @@ def test_what_is_written_makes_the_same_index_again(index: Index, suffix: str, p
         )
     seen: list[float] = []
     for encoder in ("hashing", None):
-        again = Index.from_vectors(
+        again = admin.from_vectors(
             file,
             tmp_path / f"again-{encoder}",
             texts=texts[0] if texts else None,
@@ -70,19 +70,19 @@ def test_a_file_appears_when_it_is_complete(index: Index, tmp_path: Path) -> Non
     before = sorted(tmp_path.iterdir())
     for suffix in (".npy", ".parquet"):
         with pytest.raises(KeyboardInterrupt):
-            index.export_vectors(tmp_path / f"out{suffix}", progress=stop)
+            admin.export_vectors(index, tmp_path / f"out{suffix}", progress=stop)
     assert sorted(tmp_path.iterdir()) == before
     with pytest.raises(UsageError, match="neither"):
-        index.export_vectors(tmp_path / "out.csv")
+        admin.export_vectors(index, tmp_path / "out.csv")
 
 
 def test_vectors_of_another_encoder_are_refused_and_nothing_is_left(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).normal(size=(3, 256))
     file, texts = npy(tmp_path, rows, [{"text": text} for text in TEXTS])
     with pytest.raises(EncoderMismatch, match=r"v.npy.*hashing.*below 0.99") as refused:
-        Index.from_vectors(file, tmp_path / "new", texts=texts, encoder="hashing")
-    assert refused.value.exit_code == 4 and not Index.exists(tmp_path / "new")
-    with Index.from_vectors(file, tmp_path / "new", texts=texts) as index:
+        admin.from_vectors(file, tmp_path / "new", texts=texts, encoder="hashing")
+    assert refused.value.exit_code == 4 and not admin.exists(tmp_path / "new")
+    with admin.from_vectors(file, tmp_path / "new", texts=texts) as index:
         assert [one["id"] for one in index.documents()] == ["v.npy#1", "v.npy#2", "v.npy#3"]
         assert index.search(vector=rows[1], k=1)[0].text == TEXTS[1]
 
@@ -126,25 +126,25 @@ def test_tables_of_other_programs_are_read_by_their_columns(tmp_path: Path) -> N
     table = pa.table({"key": ["a", "b"], "words": TEXTS[:2], "year": [1, None], "embedding": [[1.0, 0.0], [0.0, 2.0]]})
     pq.write_table(table, tmp_path / "t.parquet")
     fields = Fields(text="words", id="key")
-    with Index.from_vectors(tmp_path / "t.parquet", tmp_path / "new", fields=fields) as index:
+    with admin.from_vectors(tmp_path / "t.parquet", tmp_path / "new", fields=fields) as index:
         assert index.get("a")["metadata"] == {"year": 1} and index.get("b")["metadata"] == {}
         assert index.search(vector=[0, 1], k=1)[0].document == "b"
     table = pa.table({"text": TEXTS[:2], "embedded": ["yes", "no"], "vector": [[1.0, 0.0], [0.0, 2.0]]})
     pq.write_table(table, tmp_path / "key.parquet")
-    with Index.from_vectors(tmp_path / "key.parquet", tmp_path / "keyed") as index:
+    with admin.from_vectors(tmp_path / "key.parquet", tmp_path / "keyed") as index:
         assert index.get("key.parquet#2")["metadata"] == {"embedded": "no"}
     pq.write_table(pa.table({"text": ["a", "b"], "vector": [[1.0, 0.0], [1.0]]}), tmp_path / "uneven.parquet")
     with pytest.raises(UsageError, match="row 2 has the width 1, not 2"):
-        Index.from_vectors(tmp_path / "uneven.parquet", tmp_path / "other")
+        admin.from_vectors(tmp_path / "uneven.parquet", tmp_path / "other")
     pq.write_table(pa.table({"text": ["a"]}), tmp_path / "none.parquet")
     with pytest.raises(UsageError, match="no column of vectors"):
-        Index.from_vectors(tmp_path / "none.parquet", tmp_path / "other")
+        admin.from_vectors(tmp_path / "none.parquet", tmp_path / "other")
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 and nothing")
     with pytest.raises(UsageError, match="no readable Parquet"):
-        Index.from_vectors(tmp_path / "bad.parquet", tmp_path / "other")
+        admin.from_vectors(tmp_path / "bad.parquet", tmp_path / "other")
     with pytest.raises(NotFound):
-        Index.from_vectors(tmp_path / "absent.parquet", tmp_path / "other")
-    assert not Index.exists(tmp_path / "other")
+        admin.from_vectors(tmp_path / "absent.parquet", tmp_path / "other")
+    assert not admin.exists(tmp_path / "other")
 
 
 def test_files_of_a_folder_with_the_same_ids_are_refused(tmp_path: Path) -> None:
@@ -153,11 +153,11 @@ def test_files_of_a_folder_with_the_same_ids_are_refused(tmp_path: Path) -> None
         table = pa.table({"id": ["x"], "text": [name], "vector": [[1.0, 0.0]]})
         pq.write_table(table, tmp_path / "rows" / f"{name}.parquet")
     with pytest.raises(UsageError, match="row 2 has the id 'x' of a row before"):
-        Index.from_vectors(tmp_path / "rows", tmp_path / "other")
+        admin.from_vectors(tmp_path / "rows", tmp_path / "other")
 
 
 def test_a_pickle_is_never_loaded(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", np.array([{}], dtype=object), allow_pickle=True)
     (tmp_path / "v.jsonl").write_text('{"text": "a"}\n')
     with pytest.raises(UsageError, match=r"no readable \.npy"):
-        Index.from_vectors(tmp_path / "v.npy", tmp_path / "new", texts=tmp_path / "v.jsonl")
+        admin.from_vectors(tmp_path / "v.npy", tmp_path / "new", texts=tmp_path / "v.jsonl")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from semsearch import Document, Index
+from semsearch import Document, Index, admin
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.types import Role
 
@@ -127,7 +127,7 @@ def test_writers_take_turns_and_lose_nothing(tmp_path: Path, together: Together)
     with Index.open(made(tmp_path / "notes", 1), encoder=HashingEncoder()) as index:
         for prefix in ("a", "b", "c"):
             together.run(lambda prefix=prefix: [index.add(documents(f"{prefix}{n}-", 4)) for n in range(5)])  # type: ignore[misc]
-        together.run(lambda: [index.compact() for _ in range(4)])
+        together.run(lambda: [admin.compact(index) for _ in range(4)])
         together.finish()
         assert len(index) == 1 + 3 * 5 * 4
         assert index.verify() == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch import Document, Index
+from semsearch import Document, Index, admin
 from semsearch.errors import Corrupt, NotFound, UsageError
 from semsearch.evaluation import Judgements, evaluate, evaluate_search, read_judgements
 from semsearch.evaluation.retrieval import ranked
@@ -37,7 +37,7 @@ def test_a_judgement_is_there_for_the_next_process_and_for_its_owner_alone(home:
     assert again.of(" which engine has a spark?") == {"petrol.txt": 1, "diesel.txt": 0}
     assert again.of("another") == {}
     assert again.file.parent.stat().st_mode & 0o077 == 0
-    assert Index.names(home) == ["notes"]
+    assert admin.names(home) == ["notes"]
 
 
 def test_a_judgement_is_replaced_and_taken_back(home: Path) -> None:
@@ -60,10 +60,10 @@ def test_a_judgement_is_replaced_and_taken_back(home: Path) -> None:
 
 def test_judgements_follow_a_rename_and_outlive_the_index(home: Path) -> None:
     Judgements("notes", home).judge("q", "a", 1)
-    Index.rename("notes", "papers", home)
+    admin.rename("notes", "papers", home)
     assert Judgements("notes", home).grades() == {}
     assert Judgements("papers", home).grades() == {"q": {"a": 1}}
-    Index.remove("papers", home)
+    admin.remove("papers", home)
     assert Judgements("papers", home).grades() == {"q": {"a": 1}}
 
 

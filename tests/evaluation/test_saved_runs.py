@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch import Index
+from semsearch import admin
 from semsearch.errors import NotFound, UsageError
 from semsearch.evaluation import delete_run, list_runs, save_run
 
@@ -45,4 +45,4 @@ def test_values_that_json_cannot_represent_are_refused_and_nothing_is_written(tm
 
 def test_saved_runs_are_not_listed_as_an_index(tmp_path: Path) -> None:
     save_run({}, tmp_path)
-    assert Index.names(tmp_path) == []
+    assert admin.names(tmp_path) == []

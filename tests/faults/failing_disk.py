@@ -14,7 +14,7 @@ from commands import NONE, Limits, run
 from helpers.commandline import Ran
 from histories import documents, text
 
-from semsearch import Document, Index
+from semsearch import Document, Index, admin
 from semsearch.errors import GateFailed
 
 COMMANDS: Mapping[str, tuple[str, ...]] = {
@@ -48,8 +48,8 @@ def template(folder: Path) -> Path:
     with Index.create(folder / "home" / "notes", encoder="hashing") as index:
         index.sync([files])
         index.add(Document(f"d{n}", text(chance)) for n in range(60))
-        index.rebuild("flat")
-        index.dump(folder / "notes.dump")
+        admin.rebuild(index, "flat")
+        admin.dump(index, folder / "notes.dump")
     for n in range(4, 30):
         (files / f"f{n}.txt").write_text(text(chance))
     return folder
@@ -74,7 +74,7 @@ class Place:
     def content(self) -> dict[str, Any]:
         """The documents of every index in the home, and whether `verify` is content with it."""
         found = {}
-        for name in Index.names(self.folder / "home"):
+        for name in admin.names(self.folder / "home"):
             with Index.open(self.folder / "home" / name) as index:
                 found[name] = (documents(index.path), index.verify())
         return found

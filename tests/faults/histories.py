@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from semsearch import Document, Index
+from semsearch import Document, Index, admin
 from semsearch.stores.local import commit_record, sqlite
 
 WORDS = ("harbour", "engine", "kettle", "boils", "salt", "bread", "cold", "crystal", "quartz", "船", "港の夜")
@@ -46,7 +46,7 @@ class Home:
         self._notes = None
 
     def create(self) -> None:
-        if not Index.exists(self.folder / "notes"):
+        if not admin.exists(self.folder / "notes"):
             Index.create(self.folder / "notes", encoder="hashing").close()
 
     def add(self, documents: list[Document]) -> None:
@@ -64,11 +64,11 @@ class Home:
         self.notes.sync([self.files])
 
     def dump(self) -> None:
-        self.notes.dump(self.folder / "notes.dump")
+        admin.dump(self.notes, self.folder / "notes.dump")
 
     def restore(self) -> None:
-        if not Index.exists(self.folder / "copy"):
-            Index.restore(self.folder / "notes.dump", self.folder / "copy").close()
+        if not admin.exists(self.folder / "copy"):
+            admin.restore(self.folder / "notes.dump", self.folder / "copy").close()
 
     def forge_a_loss(self) -> None:
         """Claim commits that were never made, as if the log had been removed."""
@@ -78,7 +78,7 @@ class Home:
 
     def accept_the_loss(self) -> None:
         self.close()
-        Index.accept_loss(self.folder / "notes")
+        admin.accept_loss(self.folder / "notes")
 
 
 Step = Callable[[Home], object]
@@ -107,18 +107,18 @@ def steps(seed: int) -> dict[str, Step]:
         "delete": lambda home: home.delete([f"d{n}" for n in range(20, 25)]),
         "index": lambda home: home.sync(first),
         "dump": Home.dump,
-        "build a cache": lambda home: home.notes.rebuild("flat"),
+        "build a cache": lambda home: admin.rebuild(home.notes, "flat"),
         "update": lambda home: home.sync(changed),
         **{f"add more {n}": batch(f"c{n}-") for n in range(BATCHES)},
         "close": Home.close,
-        "compact": lambda home: home.notes.compact(),
+        "compact": lambda home: admin.compact(home.notes),
         "delete more": lambda home: home.delete(["d1", "d2", "b0-0"]),
         "dump again": Home.dump,
         "restore": Home.restore,
         "claim a loss": Home.forge_a_loss,
         "accept the loss": Home.accept_the_loss,
         **{f"add at last {n}": batch(f"e{n}-") for n in range(BATCHES)},
-        "build another cache": lambda home: home.notes.rebuild("flat"),
+        "build another cache": lambda home: admin.rebuild(home.notes, "flat"),
     }
     return found
 
@@ -147,7 +147,7 @@ def live(folder: Path, files: Path, record: Path, seed: int, synchronous: str, a
 
 def observed(home: Path) -> Content:
     """All indexes and dumps of a home, with every text and every vector."""
-    found = {folder.name: documents(folder) for folder in sorted(home.iterdir()) if Index.exists(folder)}
+    found = {folder.name: documents(folder) for folder in sorted(home.iterdir()) if admin.exists(folder)}
     return found | {file.name: dumped(file.read_bytes()) for file in home.glob("*.dump")}
 
 
@@ -157,7 +157,7 @@ def dumped(content: bytes) -> dict[str, Any]:
     with TemporaryDirectory() as scratch:
         file, restored = Path(scratch) / "a.dump", Path(scratch) / "restored"
         file.write_bytes(content)
-        Index.restore(file, restored).close()
+        admin.restore(file, restored).close()
         return documents(restored)
 
 

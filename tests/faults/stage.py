@@ -24,7 +24,7 @@ import forks
 from child import STDIN
 from helpers.commandline import CommandLine
 
-from semsearch import Document, Index, Progress
+from semsearch import Document, Index, Progress, admin
 from semsearch.encoders.hashing import HashingEncoder
 
 FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "indexes"
@@ -107,7 +107,7 @@ class Stage:
 
     def indexes(self) -> dict[str, Contents]:
         """Every index, by its name."""
-        return {name: contents(self.home / name) for name in Index.names(self.home)}
+        return {name: contents(self.home / name) for name in admin.names(self.home)}
 
     def dumps(self) -> list[bytes]:
         """What is in the file of the dump, if there is one."""
@@ -122,7 +122,7 @@ class Stage:
         engine = (self.scratch[0] / ".ses", self.scratch[1] / "Microsoft")  # ONNX Runtime makes them after a while
         found = [path for path in self.place.rglob("*") if not path.name.endswith(("-wal", "-shm"))]
         found = [path for path in found if not {path, *path.parents} & {*engine}]
-        used = {self.home / name / file for name in Index.names(self.home) for file in caches(self.home / name)}
+        used = {self.home / name / file for name in admin.names(self.home) for file in caches(self.home / name)}
         return sorted(str(path.relative_to(self.place)) for path in found if path not in used)
 
     def _keep(self, state: str) -> None:

@@ -21,7 +21,7 @@ import pytest
 from histories import documents
 from programme import record, trials
 
-from semsearch import Document, Index
+from semsearch import Document, Index, admin
 from semsearch.errors import Corrupt, SemsearchError
 from semsearch.models import model_folders
 from semsearch.stores.local.commit_record import FILE
@@ -43,7 +43,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Index.create(base / "notes", encoder="hashing") as index:
         index.sync(base / "files")
         index.add(Document(f"d{n}", f"{words(chance)} 日本語の文章 {n}", {"n": n}, f"Note {n}") for n in range(90))
-        index.rebuild("flat")
+        admin.rebuild(index, "flat")
     with Index.open(base / "notes") as index:
         for n in range(5):
             index.add([Document(f"new{n}", f"{words(chance)} number {n}", {"n": 200 + n})])
@@ -162,13 +162,13 @@ def test_no_wrong_answer_goes_unnoticed(
 
 def test_a_damaged_dump_is_refused_or_restored_as_it_was(left: Path, tmp_path: Path) -> None:
     with Index.open(left / "notes") as index:
-        index.dump(tmp_path / "sound.dump")
+        admin.dump(index, tmp_path / "sound.dump")
     right, became, count = documents(left / "notes"), Counter[str](), trials(10, 500)
     for trial in range(count):
         file, folder = Path(shutil.copy(tmp_path / "sound.dump", tmp_path / "damaged.dump")), tmp_path / "restored"
         flipped(file, random.Random(f"dump {trial}"))
         try:
-            Index.restore(file, folder).close()
+            admin.restore(file, folder).close()
         except SemsearchError as error:
             assert str(file) in str(error) and isinstance(error, Corrupt), (trial, error)
             became["refused"] += 1

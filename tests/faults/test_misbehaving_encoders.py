@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from semsearch import Document, EncodingFailed, Index, SemsearchError, UsageError
+from semsearch import Document, EncodingFailed, Index, SemsearchError, UsageError, admin
 from semsearch.encoders.base import BaseEncoder
 from semsearch.encoders.hashing import HashingEncoder
 
@@ -95,7 +95,7 @@ def test_only_the_texts_at_which_an_encoder_fails_are_skipped_and_named(tmp_path
         assert (report.added, len(index)) == (28, 28) and "d3" not in index.matching()
         vectors = index.vectors([hit.id for hit in index.search("number 4 ships", k=100)])
         assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
-        index.compact()
+        admin.compact(index)
         assert index.verify() == []
 
 

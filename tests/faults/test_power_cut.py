@@ -20,7 +20,7 @@ from histories import Content, Home, observed
 from mounting import mounted
 from programme import record, trials
 
-from semsearch import Index
+from semsearch import Index, admin
 from semsearch.errors import SemsearchError
 
 CUTS_OF_A_HISTORY = 50
@@ -108,7 +108,7 @@ def problems(home: Path) -> list[str]:
     """What `verify` finds in all indexes of a home."""
     found = []
     for folder in home.iterdir():
-        if Index.exists(folder):
+        if admin.exists(folder):
             with Index.open(folder) as index:
                 found += index.verify()
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch import Document, Encoder, Fields, Index, Progress, Splitter, SyncOptions
+from semsearch import Document, Encoder, Fields, Index, Progress, Splitter, SyncOptions, admin
 from semsearch.errors import Locked, NotFound
 
 
@@ -183,12 +183,12 @@ def test_an_index_of_added_documents_alone_can_be_split_anew(notes: Index) -> No
 def test_removing_an_index_leaves_the_files_of_others(notes: Index, tmp_path: Path) -> None:
     (notes.path / "mine.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(Locked):
-        Index.remove(notes.path)
+        admin.remove(notes.path)
     notes.close()
-    assert Index.remove(notes.path) == ["mine.txt"]
+    assert admin.remove(notes.path) == ["mine.txt"]
     assert [file.name for file in notes.path.iterdir()] == ["mine.txt"]
     with pytest.raises(NotFound):
-        Index.remove(notes.path)
+        admin.remove(notes.path)
 
 
 def test_the_catalogue_tells_which_encoders_are_local(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch import Document, Index, NotFound, Unreadable, UsageError
+from semsearch import Document, Index, NotFound, Unreadable, UsageError, admin
 
 
 @pytest.fixture
@@ -56,8 +56,8 @@ def test_none_removes_a_key_and_a_dump_keeps_the_others(index: Index, notes: Pat
     index.annotate(["bread.md", "tea.txt"], {"tag": "to read"})
     index.annotate("tea.txt", {"tag": None})
     assert metadata(index)["tea.txt"] == {}
-    index.dump(tmp_path / "a.dump")
-    with Index.restore(tmp_path / "a.dump", tmp_path / "again", trust=True) as again:
+    admin.dump(index, tmp_path / "a.dump")
+    with admin.restore(tmp_path / "a.dump", tmp_path / "again", trust=True) as again:
         (notes / "bread.md").write_text("Yeast alone.\n", encoding="utf-8")
         again.sync()
         assert metadata(again)["bread.md"] == {"tag": "to read"}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from semsearch import Document, Index, Splitter
+from semsearch import Document, Index, Splitter, admin
 from semsearch.encoders.base import BaseEncoder
 from semsearch.errors import NotFound, SemsearchError, UsageError
 
@@ -52,7 +52,7 @@ def test_create_says_what_it_takes_and_makes_nothing(tmp_path: Path, options: di
 
 def test_a_home_may_be_a_text(tmp_path: Path) -> None:
     Index.create("one", encoder="hashing", home=str(tmp_path), splitter=Splitter(size=20)).close()  # type: ignore[arg-type]
-    assert Index.names(tmp_path) == ["one"]
+    assert admin.names(tmp_path) == ["one"]
 
 
 def test_an_index_of_a_custom_encoder_asks_for_it(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_an_index_of_a_custom_encoder_asks_for_it(tmp_path: Path) -> None:
         lambda index: len(index),
         lambda index: index.add([Document("c", "d")]),
         lambda index: index.delete(["a"]),
-        lambda index: index.compact(),
+        lambda index: admin.compact(index),
         lambda index: index.sync(),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_closed_index_says_that_it_is_closed(tmp_path: Path, call: Callable[[I
         index.close()
     with pytest.raises(SemsearchError, match=r"^index one is closed\. Open it again\.$"):
         call(index)
-    Index.remove(tmp_path / "one")  # nobody has taken the lock
+    admin.remove(tmp_path / "one")  # nobody has taken the lock
 
 
 def test_documents_with_much_metadata_are_committed_before_they_fill_the_memory(tmp_path: Path) -> None:

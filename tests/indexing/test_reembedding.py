@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from helpers.opened import open_reader
 
-from semsearch import Document, Index, Progress, Splitter
+from semsearch import Document, Index, Progress, Splitter, admin
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import EncodingFailed, Locked, NotFound, UsageError
 from semsearch.indexing import reembedding
@@ -174,7 +174,7 @@ def test_without_an_encoder_an_unfinished_run_goes_on_with_its_own(
 ) -> None:
     interrupted(folder, NARROW)
     loaded: list[str] = []
-    monkeypatch.setattr("semsearch.index.load", lambda name: loaded.append(name) or NARROW)
+    monkeypatch.setattr("semsearch.index.index.load", lambda name: loaded.append(name) or NARROW)
     with Index.open(folder, encoder=WIDE) as index:
         assert index.reembed().present > 0
         index.reembed()
@@ -223,7 +223,7 @@ def test_a_query_that_is_encoded_during_the_switch_is_answered(folder: Path, mon
 
         monkeypatch.setattr("semsearch.encoders.index_encoder.load", lambda _: NARROW)
         with Index.open(folder) as reader:
-            reader._current.now().encoder._model = Switching()  # the old one, which is already loaded
+            reader.store.current.now().encoder._model = Switching()  # the old one, which is already loaded
             found = reader.search("engine number 7", mode="semantic")
     assert isinstance(found, Results)
     assert found[0].document == "d7"
@@ -353,7 +353,7 @@ def test_a_vector_index_that_cannot_be_written_keeps_the_old_space(
 
 def test_what_was_measured_for_the_old_vectors_is_forgotten(folder: Path) -> None:
     with Index.open(folder, encoder=WIDE) as index:
-        index.bench(sample=3, keep=True)
+        admin.bench(index, sample=3, keep=True)
         assert "measured" in index.info()["recipe"]
         index.reembed(NARROW)
         assert "measured" not in index.info()["recipe"]
@@ -362,9 +362,9 @@ def test_what_was_measured_for_the_old_vectors_is_forgotten(folder: Path) -> Non
 def test_a_dump_of_an_unfinished_run_is_restored_and_goes_on(folder: Path, tmp_path: Path) -> None:
     interrupted(folder, NARROW, 3)
     with Index.open(folder, encoder=WIDE) as index:
-        index.dump(tmp_path / "dump")
+        admin.dump(index, tmp_path / "dump")
     copy = tmp_path / "copy"
-    with Index.restore(tmp_path / "dump", copy) as index:
+    with admin.restore(tmp_path / "dump", copy) as index:
         assert index.verify() == []
         assert [one["state"] for one in index.info()["spaces"]] == ["current", "unfinished"]
         assert index.reembed(NARROW).present > 0
@@ -377,7 +377,7 @@ def test_salvage_takes_the_current_space_alone(folder: Path, tmp_path: Path, fin
     if finished:
         with Index.open(folder, encoder=WIDE) as index:
             index.reembed(NARROW, keep_old=True)
-    report = Index.salvage(folder, tmp_path / "new")
+    report = admin.salvage(folder, tmp_path / "new")
     assert (report.documents, report.passages, report.embedded, report.lost) == (20, 40, 0, ())
     with Index.open(tmp_path / "new", encoder=(encoder := NARROW if finished else WIDE)) as index:
         assert index.info()["recipe"].get("other_spaces") is None

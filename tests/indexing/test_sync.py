@@ -7,6 +7,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from semsearch.documents.loaders import Fields
 from semsearch.documents.walk import Rules
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import GuardRail, NotFound, UsageError
+from semsearch.index.open_store import OpenStore
 from semsearch.indexing import ingest, sync
 from semsearch.indexing.sync import SyncOptions
 from semsearch.indexing.writer import IndexWriter
@@ -414,17 +416,17 @@ def test_a_folder_that_another_follows_before_the_lock_is_ours_stays_followed(
     other.mkdir()
     (other / "x.txt").write_text("Something else.")
     Index.create(tmp_path / "index", encoder="hashing").close()
-    lock = Index._writer
+    writing = OpenStore.writing
 
-    def slowly(index: Index, dry_run: bool = False) -> IndexWriter:
+    def slowly(store: OpenStore, *, dry_run: bool = False) -> AbstractContextManager[IndexWriter]:
         if dry_run:  # the check that comes before the lock
-            return lock(index, dry_run)
+            return writing(store, dry_run=True)
         monkeypatch.undo()
         with Index.open(tmp_path / "index") as another:
             another.sync(other)
-        return lock(index, dry_run)
+        return writing(store)
 
-    monkeypatch.setattr(Index, "_writer", slowly)
+    monkeypatch.setattr(OpenStore, "writing", slowly)
     with Index.open(tmp_path / "index") as index:
         index.sync(notes)
         assert {root["path"] for root in index.info()["recipe"]["roots"]} == {str(notes), str(other)}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from helpers.commandline import CommandLine
 
-from semsearch import Encoder, Index, SyncOptions
+from semsearch import Encoder, Index, SyncOptions, admin
 from semsearch.chunking.splitter import Splitter
 from semsearch.documents import waiting_vectors
 from semsearch.encoders.index_encoder import LazyEncoder
@@ -102,16 +102,16 @@ def test_what_waits_goes_with_a_renamed_index(home: Path, cli: CommandLine) -> N
 
 def test_what_waits_goes_with_a_removed_index(home: Path, cli: CommandLine) -> None:
     cli.ok("rm", "notes", "-y", "--home", home)
-    assert not Index.exists(home / "notes") and not waiting_vectors.folder(home / "notes").exists()
+    assert not admin.exists(home / "notes") and not waiting_vectors.folder(home / "notes").exists()
 
 
 def test_an_index_for_which_a_job_is_at_work_is_neither_removed_nor_renamed(home: Path) -> None:
     place = waiting_vectors.folder(home / "notes")
     with ShardFolder(place, json.loads((place / "job.json").read_text())):
         with pytest.raises(Locked):
-            Index.remove(home / "notes")
+            admin.remove(home / "notes")
         with pytest.raises(Locked):
-            Index.rename(home / "notes", "letters")
+            admin.rename(home / "notes", "letters")
         assert jobs.is_waiting(home / "notes")
     with Index.open(home / "notes") as index:
         assert len(index) == 4
@@ -172,4 +172,4 @@ def test_a_job_that_is_refused_leaves_neither_an_index_nor_a_folder(
     monkeypatch.setattr(jobs.job, "run", refused)
     file = write(tmp_path, 5)
     assert cli("index", file, "-n", "new", "--home", tmp_path, "-m", "hashing", "--engine", "ray").code == 130
-    assert not Index.exists(tmp_path / "new") and not waiting_vectors.folder(tmp_path / "new").exists()
+    assert not admin.exists(tmp_path / "new") and not waiting_vectors.folder(tmp_path / "new").exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semsearch import Document, Index, MissingExtra, UsageError
+from semsearch import Document, Index, MissingExtra, UsageError, admin
 
 pa = pytest.importorskip("pyarrow")
 
@@ -22,7 +22,7 @@ def index(tmp_path: Path) -> Iterator[Index]:
 
 
 def test_an_index_is_read_as_batches_with_its_vectors(index: Index) -> None:
-    stream = index.to_arrow(size=3)
+    stream = admin.to_arrow(index, size=3)
     assert isinstance(stream, pa.RecordBatchReader) and hasattr(stream, "__arrow_c_stream__")
     batches = list(stream)
     assert [len(batch) for batch in batches] == [3, 3, 1]
@@ -34,7 +34,7 @@ def test_an_index_is_read_as_batches_with_its_vectors(index: Index) -> None:
 
 
 def test_a_document_that_is_deleted_while_it_is_read_is_left_out(index: Index) -> None:
-    stream = index.to_arrow(size=3)
+    stream = admin.to_arrow(index, size=3)
     first = stream.read_next_batch()
     index.delete(["d4"])
     rest = pa.Table.from_batches(list(stream))
@@ -43,17 +43,17 @@ def test_a_document_that_is_deleted_while_it_is_read_is_left_out(index: Index) -
 
 def test_an_empty_index_has_a_schema_all_the_same(tmp_path: Path) -> None:
     with Index.create(tmp_path / "own", encoder=None, dimensions=4) as index:
-        table = index.to_arrow().read_all()
+        table = admin.to_arrow(index).read_all()
         assert len(table) == 0 and table.schema.field("vector").type == pa.list_(pa.float32(), 4)
         with pytest.raises(UsageError):
-            index.to_arrow(size=0)
+            admin.to_arrow(index, size=0)
 
 
 def test_it_goes_through_parquet(index: Index, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    parquet.write_table(index.to_arrow().read_all(), tmp_path / "notes.parquet")
+    parquet.write_table(admin.to_arrow(index).read_all(), tmp_path / "notes.parquet")
     again = parquet.read_table(tmp_path / "notes.parquet")
-    assert again.equals(index.to_arrow().read_all())
+    assert again.equals(admin.to_arrow(index).read_all())
 
 
 def test_hits_are_rows(index: Index) -> None:
@@ -72,7 +72,7 @@ def test_hits_are_rows(index: Index) -> None:
 def test_without_pyarrow_the_error_says_what_to_install(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     found = index.search("number", k=1)
-    for call in (index.to_arrow, found.to_arrow, lambda: index.export_vectors("out.parquet")):
+    for call in (lambda: admin.to_arrow(index), found.to_arrow, lambda: admin.export_vectors(index, "out.parquet")):
         with pytest.raises(MissingExtra, match=r"needs pyarrow.*\[arrow\]"):
             call()
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)

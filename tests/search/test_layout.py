@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semsearch import Document, Index, MissingExtra, SemsearchError, UnknownName, UsageError
+from semsearch import Document, Index, MissingExtra, SemsearchError, UnknownName, UsageError, admin
 from semsearch.search.layouts import umap_process
 from semsearch.types import Progress
 
@@ -113,7 +113,7 @@ def test_a_removed_index_leaves_no_layout(index: Index, tmp_path: Path, monkeypa
     with_umap(monkeypatch, tmp_path, COUNTED)
     index.layout()
     index.close()
-    assert Index.remove(index.path) == [] and not index.path.exists()
+    assert admin.remove(index.path) == [] and not index.path.exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for the process in /proc")

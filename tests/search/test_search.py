@@ -298,7 +298,8 @@ def test_an_index_that_was_built_before_has_strengths_too(tmp_path: Path, defaul
 
 def _writer(index: Index) -> LocalWriter:
     """The writer of an index that has written."""
-    writer = index._writers[0]._writer
+    with index.store.writing() as opened:
+        writer = opened._writer
     assert isinstance(writer, LocalWriter)
     return writer
 

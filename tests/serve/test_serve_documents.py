@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from helpers.serving import Serving
 
-from semsearch import Index
+from semsearch import Index, admin
 
 
 @pytest.fixture
 def place(home: Path) -> Iterator[str]:
     Index.create("written", encoder="hashing", home=home).close()
     yield "/indexes/written/documents"
-    Index.remove("written", home)
+    admin.remove("written", home)
 
 
 def test_a_document_is_added_changed_read_listed_and_deleted(server: Serving, place: str) -> None:

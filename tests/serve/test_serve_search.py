@@ -9,7 +9,7 @@ import pytest
 from helpers.commandline import CommandLine
 from helpers.serving import Serving
 
-from semsearch import Document, Encoder, Index
+from semsearch import Document, Encoder, Index, admin
 from semsearch.encoders.hashing import HashingEncoder
 
 
@@ -79,7 +79,7 @@ def test_a_change_by_another_process_is_seen_at_the_next_search(server: Serving,
             index.add([Document("k", text)])
             (hit,) = newest()
             assert hit["text"] == text
-        Index.remove("changing", home)
+        admin.remove("changing", home)
         assert server.ask("POST", "/indexes/changing/search", {"text": "kettle"}).status == 404
 
 
@@ -93,7 +93,7 @@ def test_an_index_that_has_another_encoder_by_now_is_searched_with_that_one(serv
                 assert answer.status in (404, 409)
             else:
                 assert answer.body["hits"][0]["document"] == "k"
-        Index.remove("moved", home)
+        admin.remove("moved", home)
 
 
 def test_indexes_are_listed_with_their_size(server: Serving) -> None:

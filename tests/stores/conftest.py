@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from helpers.stores import WIDE
 
-from semsearch import Document, Index
+from semsearch import Document, Index, admin
 
 if TYPE_CHECKING:
     from scripts.postgres_server import PostgresServer
@@ -35,6 +35,6 @@ def shared(address: str, tmp_path: Path) -> Iterator[tuple[Index, Index]]:
     name = f"shared-{tmp_path.name}"
     with Index.create(name, encoder=WIDE, home=tmp_path / "a", store=f"postgres:{address}") as one:
         one.add([Document("d0", "Diesel engines ignite by compression.")])
-        assert Index.link(name, f"postgres:{address}", tmp_path / "b")
+        assert admin.link(name, f"postgres:{address}", tmp_path / "b")
         with Index.open(name, encoder=WIDE, home=tmp_path / "b") as two:
             yield one, two

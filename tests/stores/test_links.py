@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.commandline import CommandLine
 
-from semsearch import Index
+from semsearch import Index, admin
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.stores import drivers, links
 from semsearch.stores.links import Link
@@ -25,11 +25,11 @@ def test_a_link_is_read_as_it_was_written_and_lists_its_name(tmp_path: Path) -> 
 
 def test_a_link_to_a_store_of_another_version_says_how_the_index_moves(cli: CommandLine, tmp_path: Path) -> None:
     links.write(tmp_path / "old", Link("milvus", "http://host:19530", "old", links.new_id()))
-    assert drivers.exists(tmp_path / "old") and Index.names(tmp_path) == ["old"]
-    for opened in (Index.open, Index.remove):
+    assert drivers.exists(tmp_path / "old") and admin.names(tmp_path) == ["old"]
+    for opened in (Index.open, admin.remove):
         with pytest.raises(NotFound, match=r"called 'milvus'.* it has local, postgres") as refused:
             opened(tmp_path / "old")
-        assert "Index.restore" in str(refused.value)
+        assert "admin.restore" in str(refused.value)
     for command in (["query", "tea", "-n", "old"], ["index", tmp_path, "-n", "old"]):
         ran = cli("--home", tmp_path, *command)
         assert ran.code == 3 and "semsearch restore" in ran.err

@@ -11,7 +11,7 @@ import pytest
 from helpers.postgres import PATIENCE, Other, missing, until_one_waits
 from helpers.stores import DIM, NARROW, WIDE, entry, source, vectors_of
 
-from semsearch import Document, Index, Progress
+from semsearch import Document, Index, Progress, admin
 from semsearch.errors import EncoderMismatch, Locked, SemsearchError, UsageError
 from semsearch.indexing import reembedding
 from semsearch.stores import links
@@ -155,7 +155,7 @@ def test_what_is_deleted_from_another_machines_file_comes_back_with_that_machine
             index.sync([notes])
         if kind == "server":
             monkeypatch.setenv("SEMSEARCH_MACHINE", "two")
-            assert Index.link("files", store, there)
+            assert admin.link("files", store, there)
         with Index.open("files", encoder=WIDE, home=there) as index:
             assert index.delete(["a.md"]) == 1
             steps = [[each["id"] for each in index.documents()]]

@@ -16,7 +16,7 @@ from helpers.stores import DIM, entry, source, vectors_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semsearch import Document, Index
+from semsearch import Document, Index, admin
 from semsearch.errors import EncoderMismatch, NotFound, SemsearchError, Unreadable, UsageError
 from semsearch.stores import drivers, links, local
 from semsearch.stores.protocol import StoreReader
@@ -399,7 +399,7 @@ def test_another_encoder_is_refused_over_a_link(address: str, tmp_path: Path) ->
     store = f"postgres:{address}"
     with Index.create("shared", encoder="hashing", home=tmp_path / "a", store=store) as index:
         index.add([Document("a", "Diesel engines ignite by compression.")])
-    assert Index.link("shared", store, tmp_path / "b")
+    assert admin.link("shared", store, tmp_path / "b")
     with Index.open("shared", home=tmp_path / "b") as index:
         assert index.search("diesel engine", k=1)[0].document == "a"
         index.add([Document("b", "Bread needs salt.")])
@@ -728,7 +728,7 @@ def test_two_machines_index_the_same_path_into_one_collection_and_lose_nothing(
         for name, text in files.items():
             (notes / name).write_text(text)
         home = tmp_path / machine
-        if not Index.exists("both", home) and not Index.link("both", store, home):
+        if not admin.exists("both", home) and not admin.link("both", store, home):
             Index.create("both", encoder="hashing", home=home, store=store).close()
         with Index.open("both", home=home) as index:
             index.sync(paths)

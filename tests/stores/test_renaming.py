@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from semsearch import Document, Index, SemsearchError
+from semsearch import Document, Index, SemsearchError, admin
 from semsearch.errors import Locked, NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -33,15 +33,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SEMSEARCH_EMBEDDING_CACHE_MB", "0")
     with Index.create("notes", encoder="hashing") as index:
         index.add([Document("a.txt", "A diesel engine."), Document("b.txt", "Bread and salt.")])
-        index.compact()
+        admin.compact(index)
     return tmp_path
 
 
 def test_all_that_an_index_holds_stays(home: Path) -> None:
     with Index.open("notes") as index:
         before = index.info()
-    assert Index.rename("notes", "letters") == home / "letters"
-    assert Index.names() == ["letters"]
+    assert admin.rename("notes", "letters") == home / "letters"
+    assert admin.names() == ["letters"]
     with Index.open("letters") as index:
         after = index.info()
         assert index.verify() == []
@@ -57,7 +57,7 @@ def test_who_reads_it_goes_on_and_harms_no_new_index_of_the_old_name(home: Path)
     )
     assert reader.stdin and reader.stdout
     assert reader.stdout.readline() == "2\n"
-    Index.rename("notes", "letters")
+    admin.rename("notes", "letters")
     writer = Index.create("notes", encoder="hashing")
     writer.add([Document("other.txt", "A diesel engine too.")])  # stands in the write-ahead log
     assert (home / "notes" / "store.db-wal").stat().st_size
@@ -76,16 +76,16 @@ def test_nobody_renames_what_is_being_written_to(home: Path) -> None:
     with Index.open("notes") as index:
         index.add([Document("c.txt", "A text.")])
         with pytest.raises(Locked, match="being written to"):
-            Index.rename("notes", "letters")
-    assert Index.names() == ["notes"]
-    Index.rename("notes", "letters")
+            admin.rename("notes", "letters")
+    assert admin.names() == ["notes"]
+    admin.rename("notes", "letters")
 
 
 @pytest.mark.parametrize("new", ["", "..", "a/b", ".x", "-x", "a\nb"])
 def test_a_name_that_cannot_be_is_refused(home: Path, new: str) -> None:
     with pytest.raises(UsageError, match="cannot be the name"):
-        Index.rename("notes", new)
-    assert Index.names() == ["notes"]
+        admin.rename("notes", new)
+    assert admin.names() == ["notes"]
 
 
 @pytest.mark.parametrize("kind", ["index", "folder", "file"])
@@ -97,16 +97,16 @@ def test_nothing_takes_the_place_of_what_is_there(home: Path, kind: str) -> None
     else:
         (home / "letters").write_text("a text")
     with pytest.raises(UsageError, match="already"):
-        Index.rename("notes", "letters")
+        admin.rename("notes", "letters")
     with pytest.raises(NotFound):
-        Index.rename("nothing", "else")
+        admin.rename("nothing", "else")
     assert (home / "letters").exists()
     with Index.open("notes") as index:
         assert len(index) == 2
 
 
 def test_the_same_name_changes_nothing(home: Path) -> None:
-    Index.rename("notes", "notes")
+    admin.rename("notes", "notes")
     with Index.open("notes") as index:
         assert len(index) == 2
 
@@ -120,7 +120,7 @@ def test_names_are_compared_as_the_file_system_does(home: Path, monkeypatch: pyt
 
     monkeypatch.setattr(Path, "exists", lambda path, **how: exists(ours(path), **how))
     monkeypatch.setattr(Path, "samefile", lambda path, other: samefile(ours(path), other))
-    Index.rename("notes", "Notes")
+    admin.rename("notes", "Notes")
     assert os.listdir(home) == ["Notes"]  # noqa: PTH208
 
 
@@ -134,7 +134,7 @@ os._exit(9)
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
     assert (home / "notes" / "store.db-wal").stat().st_size
-    Index.rename("notes", "letters")
+    admin.rename("notes", "letters")
     with Index.open("letters") as index:
         assert (len(index), index.verify()) == (3, [])
 
@@ -145,7 +145,7 @@ def test_a_folder_that_cannot_be_renamed_is_a_sentence(home: Path, monkeypatch: 
 
     monkeypatch.setattr(Path, "rename", refused)
     with pytest.raises(SemsearchError, match="notes cannot be renamed to letters: Permission denied"):
-        Index.rename("notes", "letters")
+        admin.rename("notes", "letters")
     monkeypatch.undo()
     with sqlite3.connect(home / "notes" / "store.db") as store:
         assert store.execute("SELECT count(*) FROM documents").fetchone() == (2,)

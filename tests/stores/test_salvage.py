@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from helpers.commandline import CommandLine
 
-from semsearch import Document, Index
+from semsearch import Document, Index, admin
 from semsearch.errors import Corrupt, UsageError
 
 COUNT = 120
@@ -29,7 +29,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
         index.sync(files)
         index.add(Document(f"d{n}", text(n + 2000), {"n": n}, f"Title {n}") for n in range(COUNT // 2))
         index.delete(["d0"])
-        index.compact()
+        admin.compact(index)
     return base / "notes"
 
 
@@ -68,7 +68,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 def test_all_of_a_sound_index_comes_over_and_its_files_are_unchanged_for_the_next_run(notes: Path) -> None:
     before = files_of(notes)
-    report = Index.salvage(notes, notes.with_name("new"))
+    report = admin.salvage(notes, notes.with_name("new"))
     assert (report.documents, report.embedded, report.lost) == (COUNT - 1, 0, ())
     assert files_of(notes) == before
     with Index.open(notes) as old, Index.open(notes.with_name("new")) as new:
@@ -92,7 +92,7 @@ def test_what_follows_from_the_texts_is_made_again(notes: Path, damage: str) -> 
     with Index.open(notes) as old:
         before = content(old)
     sql(notes, *FULL[damage])
-    report = Index.salvage(notes, notes.with_name("new"))
+    report = admin.salvage(notes, notes.with_name("new"))
     assert [item for item in report.lost if "spaces" not in item.path] == []
     assert (report.embedded > 0) == (damage in ("vectors", "passages", "space"))
     with Index.open(notes.with_name("new")) as new:
@@ -110,13 +110,13 @@ def test_what_cannot_be_made_again_is_listed(notes: Path) -> None:
         " WHERE uri = 'd8')",
         "UPDATE recipe SET value = '\"gone/encoder\"' WHERE key = 'encoder'",
     )
-    report = Index.salvage(notes, notes.with_name("new"))
+    report = admin.salvage(notes, notes.with_name("new"))
     lost = {item.path: item.reason for item in report.lost}
     assert set(lost) == {"d5", "d6", "d7", "recipe encoder"}  # the name of the encoder is in its space too
     with Index.open(notes.with_name("new")) as new:
         assert new.verify() == []
         assert len(new) == COUNT - 1 - 3
-        new.trust()  # the record of whose folders they are may be lost, too
+        admin.trust(new)  # the record of whose folders they are may be lost, too
         assert new.sync().unchanged == COUNT // 2  # read again, and found to be the same
 
 
@@ -124,7 +124,7 @@ def test_without_the_encoder_documents_with_a_lost_vector_are_listed_and_the_oth
     with Index.create(tmp_path / "own", encoder=None, dimensions=4) as index:
         index.add([Document(f"d{n}", f"Text {n}") for n in range(9)], vectors=np.eye(9, 4) + 0.1)
     sql(tmp_path / "own", "UPDATE vectors SET crc = 0 WHERE passage = 3")
-    report = Index.salvage(tmp_path / "own", tmp_path / "new")
+    report = admin.salvage(tmp_path / "own", tmp_path / "new")
     assert [(item.path, item.reason) for item in report.lost] == [
         ("d2", "a vector is damaged, and cannot be made again: the index has no encoder")
     ]
@@ -147,7 +147,7 @@ def test_whole_pages_that_are_gone_cost_what_was_in_them_and_nothing_else(notes:
     file.write_bytes(good)
     damaged = files_of(notes)
     try:
-        report = Index.salvage(notes, notes.with_name("new"))
+        report = admin.salvage(notes, notes.with_name("new"))
     except Corrupt:  # one of them has the list of tables
         assert not notes.with_name("new").exists()
         return
@@ -164,7 +164,7 @@ def test_whole_pages_that_are_gone_cost_what_was_in_them_and_nothing_else(notes:
 
 def test_the_new_name_has_to_be_free_and_the_old_one_to_exist(notes: Path, cli: CommandLine) -> None:
     with pytest.raises(UsageError, match="already has an index"):
-        Index.salvage(notes, notes)
+        admin.salvage(notes, notes)
     assert cli("salvage", notes).code == 2
     assert cli("salvage", notes.with_name("no"), "-o", "new").code == 3
 
@@ -183,5 +183,5 @@ def test_the_command_prints_what_is_lost_and_exits_with_5(notes: Path, cli: Comm
 def test_an_index_that_cannot_be_read_at_all_leaves_nothing_behind(notes: Path) -> None:
     (notes / "store.db").write_bytes(b"not a database" * 1000)
     with pytest.raises(Corrupt):
-        Index.salvage(notes, notes.with_name("new"))
+        admin.salvage(notes, notes.with_name("new"))
     assert not notes.with_name("new").exists()

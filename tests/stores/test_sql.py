@@ -10,7 +10,7 @@ from threading import Event
 
 import pytest
 
-from semsearch import Document, Index, NotFound, SemsearchError, UsageError
+from semsearch import Document, Index, NotFound, SemsearchError, UsageError, admin
 from semsearch.stores.local import schema
 from semsearch.stores.local.queries import query
 from semsearch.stores.local.schema import VIEWS
@@ -211,7 +211,7 @@ def test_an_index_that_is_gone_is_not_found(tmp_path: Path) -> None:
     with Index.create("gone", encoder="hashing", home=tmp_path) as index:
         pass
     index = Index.open("gone", home=tmp_path)
-    Index.remove("gone", home=tmp_path)
+    admin.remove("gone", home=tmp_path)
     with pytest.raises(NotFound):
         index.sql("SELECT 1")
     index.close()

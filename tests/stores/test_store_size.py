@@ -10,7 +10,7 @@ import pytest
 from helpers.opened import verify
 from helpers.stores import DIM, entry, made, vectors_of
 
-from semsearch import Index
+from semsearch import Index, admin
 from semsearch.errors import Corrupt
 from semsearch.stores.local import LocalWriter
 from semsearch.stores.local.schema import SHORT
@@ -105,8 +105,9 @@ def test_a_damaged_only_copy_is_never_returned_and_is_found_by_verify(folder: Pa
 def test_salvage_names_a_short_text_whose_only_copy_is_damaged(tmp_path: Path) -> None:
     with Index.create(tmp_path / "notes", encoder="hashing") as index:
         index.add(Document(f"d{n}", f"Note number {n}.") for n in range(5))
-        index._writer()._writer.connection.raw.execute("UPDATE passages SET text = 'x' WHERE id = 3")  # type: ignore[attr-defined]
-    report = Index.salvage(tmp_path / "notes", tmp_path / "new")
+        with index.store.writing() as writer:
+            writer._writer.connection.raw.execute("UPDATE passages SET text = 'x' WHERE id = 3")  # type: ignore[attr-defined]
+    report = admin.salvage(tmp_path / "notes", tmp_path / "new")
     assert [(one.path, one.reason) for one in report.lost] == [("d2", "its text or its record is damaged")]
     with Index.open(tmp_path / "new") as new:
         assert [new.get(f"d{n}")["text"] for n in (0, 1, 3, 4)] == [f"Note number {n}." for n in (0, 1, 3, 4)]

@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 UI = Path(__file__).parents[2] / "ui"
-PACKAGES = ("semsearch", "semsearch.evaluation", "semsearch.export", "semsearch.prompts", "semsearch.training")
+PACKAGES = (
+    *("semsearch", "semsearch.evaluation", "semsearch.export", "semsearch.index.admin", "semsearch.prompts"),
+    "semsearch.training",
+)
 SHARED = {
     "semsearch.utils.quantities.count",  # the one wording of numbers that commands and pages have in common
     "semsearch.utils.quantities.rounded_down",

@@ -12,7 +12,7 @@ import pytest
 from helpers.pages import again, at_home, click, ended, opened, rows, said
 from streamlit.testing.v1 import AppTest
 
-from semsearch import Document, Fields, Index, Progress, Rules, Splitter, SyncOptions
+from semsearch import Document, Fields, Index, Progress, Rules, Splitter, SyncOptions, admin
 
 HOSTILE = "<img src=x onerror=alert(2)> **bold** [l](javascript:alert(3)) :red[r] $x$.md"
 shown = partial(opened, "documents")
@@ -470,7 +470,7 @@ def test_an_index_that_is_not_there_is_never_replaced_by_another(notes: Path, re
             index.add(DOCUMENTS)
         page = shown(n="old")
         assert ids(page)
-        Index.remove("old")
+        admin.remove("old")
         again(page)
     else:
         page = shown(n="old")
@@ -489,7 +489,7 @@ def test_without_a_choice_the_first_index_with_documents_is_shown(notes: Path) -
 
 def test_an_index_that_is_removed_behind_the_page_is_a_sentence(notes: Path) -> None:
     page = shown()
-    Index.remove("notes")
+    admin.remove("notes")
     assert "no index yet" in said(again(page))
     with Index.create("notes", encoder="hashing") as index:
         index.add([Document("new.txt", "A text.")])
@@ -500,7 +500,7 @@ def test_a_folder_that_is_removed_during_a_click_is_a_sentence(notes: Path, fold
     follow(folder)
     page = shown()
     page.button(key="update").click()
-    Index.remove("notes")
+    admin.remove("notes")
     again(page)
     assert ended("notes") == "failed"
     assert "There is no index 'notes' any more" in said(again(page))

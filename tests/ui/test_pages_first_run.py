@@ -12,7 +12,7 @@ from helpers.pages import again, at_home, before, click, ended, until
 from helpers.pages import said as alerts
 from streamlit.testing.v1 import AppTest
 
-from semsearch import Document, Index
+from semsearch import Document, Index, admin
 from semsearch.types import FileType, Survey
 
 said = partial(alerts, more=["caption"])
@@ -23,7 +23,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("HOME", str(tmp_path))
     create = Index.create
     monkeypatch.setattr(Index, "create", lambda name, **how: create(name, **{"encoder": "hashing"} | how))
-    survey = Index.survey
+    survey = admin.survey
     monkeypatch.setattr(Index, "survey", lambda path, **how: survey(path, encoder="hashing", **how))
     with at_home(tmp_path / "indexes", tmp_path, monkeypatch):
         yield tmp_path
@@ -97,7 +97,7 @@ def test_what_cannot_be_indexed_is_a_sentence_and_makes_no_index(path: str, home
     app = shown(path)
     assert any(word in said(app) for word in ("does not exist", "whole disk"))
     assert not [each for each in app.button if each.label.startswith("Make") and not each.disabled]
-    assert Index.names() == []
+    assert admin.names() == []
 
 
 def test_an_index_that_cannot_be_filled_is_removed_again(notes: Path) -> None:
@@ -107,7 +107,7 @@ def test_an_index_that_cannot_be_filled_is_removed_again(notes: Path) -> None:
     notes.rmdir()
     click(app, "Make the index")
     assert ended("my-notes") == "failed"
-    assert Index.names() == []
+    assert admin.names() == []
 
 
 def test_folders_complete_what_is_typed(notes: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from helpers.pages import again, click, ended, opened, rows, said
 from streamlit.testing.v1 import AppTest
 
-from semsearch import Document, Encoder, Index, Progress
+from semsearch import Document, Encoder, Index, Progress, admin
 from semsearch.encoders.hashing import HashingEncoder
 
 HOSTILE = "<b>x"
@@ -136,7 +136,7 @@ def test_an_index_that_cannot_be_made_is_a_sentence(
     ended("new")
     told = said(page)
     assert why in told + said(again(page))
-    assert Index.names() == ["notes"]
+    assert admin.names() == ["notes"]
 
 
 def test_verify_and_compact_say_what_they_found(notes: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_dump_is_downloaded_and_restored(notes: Path, home: Path) -> None:
     click(page, "Restore it")
     assert ended("new") == "done"
     assert "2 documents restored" in said(again(page))
-    assert Index.names() == ["new", "notes"]
+    assert admin.names() == ["new", "notes"]
 
 
 def test_a_file_that_is_no_dump_is_a_sentence(home: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_file_that_is_no_dump_is_a_sentence(home: Path) -> None:
     click(page, "Restore it")
     assert ended("new") == "failed"
     assert "not a dump" in said(again(page))
-    assert not Index.names()
+    assert not admin.names()
 
 
 def test_removing_asks_for_the_name_and_says_what_stays(notes: Path) -> None:
@@ -241,7 +241,7 @@ def test_options_that_cannot_be_are_a_sentence_and_nothing_is_made(home: Path) -
     page.selectbox(key="new.encoder").set_value("hashing")
     page.number_input(key="new.overlap").set_value(500)
     assert "does not fit" in said(click(page, "Create it"))
-    assert not Index.names()
+    assert not admin.names()
 
 
 def test_an_index_gets_another_name_and_the_page_follows(notes: Path, home: Path) -> None:
@@ -269,7 +269,7 @@ def test_a_name_that_cannot_be_is_a_sentence(new: str, why: str, notes: Path) ->
     page = shown(n="notes")
     page.text_input(key="new name notes").set_value(new)
     assert why in said(click(page, "Rename it"))
-    assert Index.names() == ["alpha", "notes"]
+    assert admin.names() == ["alpha", "notes"]
 
 
 def test_an_index_that_is_written_to_keeps_its_name(notes: Path) -> None:
@@ -278,7 +278,7 @@ def test_an_index_that_is_written_to_keeps_its_name(notes: Path) -> None:
     with Index.open("notes", encoder="hashing") as other:
         other.add([Document("x", "A text.")])
         assert "is being written to" in said(click(page, "Rename it"))
-    assert Index.names() == ["notes"]
+    assert admin.names() == ["notes"]
 
 
 @pytest.mark.parametrize("kind", ["dump", "folder"])
@@ -288,10 +288,10 @@ def test_what_lies_elsewhere_on_this_machine_is_brought_in_and_stays_there(
     place = tmp_path_factory.mktemp("elsewhere") / "there"
     if kind == "dump":
         with Index.open("notes") as index:
-            index.dump(place)
+            admin.dump(index, place)
     else:
         shutil.copytree(notes, place)
-    Index.remove("notes")
+    admin.remove("notes")
     page = shown()
     page.text_input(key="dump.path").set_value(str(place))
     page.text_input(key="dump.name").set_value("new")
@@ -309,13 +309,13 @@ def test_a_place_where_nothing_is_is_a_sentence(home: Path) -> None:
     click(page, "Restore it")
     assert ended("new") == "failed"
     assert "There is no file" in said(again(page))
-    assert not Index.names()
+    assert not admin.names()
 
 
 def test_an_index_that_goes_behind_the_page_is_a_sentence(notes: Path) -> None:
     page = shown()
     page.button(key="Compact").click()
-    Index.remove("notes")
+    admin.remove("notes")
     again(page)
     assert ended("notes") == "failed"
     assert "there is no index at" in said(again(page)).lower()

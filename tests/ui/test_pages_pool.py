@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
-from semsearch import Document, Index, SemsearchError
+from semsearch import Document, Index, SemsearchError, admin
 from semsearch_ui.shared import messages, pool
 
 # What remark-gfm makes links of once all else is read (mdast-util-gfm-autolink-literal 2)
@@ -67,7 +67,7 @@ def test_a_removed_index_is_closed_at_once(home: Path) -> None:
     pool.release("notes")
     with pytest.raises(SemsearchError):
         index.search("engine")
-    Index.remove("notes")
+    admin.remove("notes")
     with pytest.raises(SemsearchError, match="no index"):
         pool.index("notes")
 

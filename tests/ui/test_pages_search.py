@@ -15,7 +15,7 @@ import pytest
 from helpers.pages import HOSTILE, hits, opened, tell, titles
 from streamlit.testing.v1 import AppTest
 
-from semsearch import Document, Index
+from semsearch import Document, Index, admin
 from semsearch.search.snippets import Snippet
 from semsearch.types import Hit, Mark
 
@@ -584,7 +584,7 @@ def test_recent_and_saved_searches_are_listed_under_the_empty_box_until_they_are
     assert [each["label"] for each in start["recent"]] == ["bread", "diesel engine"]
     assert [dict(parse_qsl(each["url"])) for each in start["saved"]] == [{"mode": "keyword", "q": "diesel engine"}]
     assert (notes.parent / ".searches.json").stat().st_mode & 0o077 == 0
-    assert Index.names() == ["notes"]
+    assert admin.names() == ["notes"]
     tell(page, "forget", kind="recent", url=start["recent"][0]["url"])
     assert [each["label"] for each in hits(page)["start"]["recent"]] == ["diesel engine"]
     tell(page, "remember", on=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semsearch import Document, Index
+from semsearch import Document, Index, admin
 from semsearch.vector_index.race import BackendFigures, fastest
 
 COUNT, WIDTH = 400, 16
@@ -32,9 +32,9 @@ def measured(index: Index) -> dict[str, object]:
 
 
 def test_every_vector_index_is_measured_and_exact_ones_find_everything(index: Index) -> None:
-    found = index.bench(sample=20)
+    found = admin.bench(index, sample=20)
     rows = {row["backend"]: row for row in found["backends"]}
-    assert set(rows) == set(Index.backends()) - {"auto"}
+    assert set(rows) == set(admin.backends()) - {"auto"}
     assert found["fastest"] in rows and not found["kept"] and measured(index) == {}
     for name in ("exact", "flat"):
         assert rows[name]["recall"] == rows[name]["filtered_recall"] == 1.0
@@ -43,19 +43,19 @@ def test_every_vector_index_is_measured_and_exact_ones_find_everything(index: In
 
 def test_the_fastest_is_kept_until_the_index_has_doubled(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("semsearch.vector_index.race.fastest", lambda found, recall: "ivf")
-    assert index.bench(sample=5, keep=True)["kept"]
+    assert admin.bench(index, sample=5, keep=True)["kept"]
     assert measured(index) == {"backend": "ivf", "vectors": COUNT}
     assert index.info()["spaces"][0]["backend"].startswith("ivf")
-    index.compact()
+    admin.compact(index)
     assert index.info()["spaces"][0]["backend"].startswith("ivf")
     add(index, COUNT, 3 * COUNT)
-    index.compact()
+    admin.compact(index)
     assert index.info()["spaces"][0]["backend"].startswith("flat")
 
 
 def test_a_backend_that_is_asked_for_takes_the_place_of_a_measured_one(index: Index) -> None:
-    index.bench(sample=5, keep=True)
-    index.rebuild("exact")
+    admin.bench(index, sample=5, keep=True)
+    admin.rebuild(index, "exact")
     assert measured(index) == {} and index.info()["recipe"]["backend"] == "exact"
 
 
@@ -73,5 +73,5 @@ def test_only_one_that_reaches_the_recall_with_a_filter_too_may_win() -> None:
 
 def test_an_empty_index_has_nothing_to_race(tmp_path: Path) -> None:
     with Index.create(tmp_path / "empty", encoder="hashing") as empty:
-        found = empty.bench(keep=True)
+        found = admin.bench(empty, keep=True)
     assert (found["vectors"], found["backends"], found["fastest"], found["kept"]) == (0, [], None, False)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from semsearch import Index
+from semsearch import Index, admin
 from semsearch.evaluation import sample_sentences, sts_pairs
 from semsearch.training import base_model_of
 from semsearch.types import JsonObject
@@ -111,7 +111,7 @@ def _of_index() -> metric_job.Work | None:
     st.caption("Alignment needs pairs that people rated as similar.")
 
     def measure(encoder: str, report: jobs.Report) -> JsonObject:
-        with Index.open(Index.folder(name)) as index:
+        with Index.open(admin.folder(name)) as index:
             texts = sample_sentences(index.texts(), sample)
         return encoder_metrics.of_texts(encoder, texts, f"{name}, {len(texts)} sentences", report)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from semsearch import Index
+from semsearch import Index, admin
 from semsearch.types import JsonObject
 
 from ..shared import index_picker, messages, pool, widgets
@@ -110,7 +110,7 @@ def _itself(names: Names) -> None:
     seed = int(right.number_input("Seed", 0, 10_000, 0, key="seed", bind=URL, help=hint))
     if len(names) > 1:
         st.caption(f"The sentences are drawn from {plain(names[0])}, and searched for in every index.")
-    work = _opened(partial(index_metrics.on_itself, Index.folder(names[0]), sample, seed))
+    work = _opened(partial(index_metrics.on_itself, admin.folder(names[0]), sample, seed))
     metric_job.button(names, "Finding its own sentences", work)
 
 
@@ -130,7 +130,7 @@ def _opened(work: Callable[[Index, jobs.Report], JsonObject]) -> metric_job.Work
     """Work on an index by its name, which is opened once more, so that searches do not wait."""
 
     def measured(name: str, report: jobs.Report) -> JsonObject:
-        with Index.open(Index.folder(name)) as index:
+        with Index.open(admin.folder(name)) as index:
             return work(index, report)
 
     return measured

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from semsearch import Encoder, Index, SemsearchError, Splitter
+from semsearch import Encoder, Index, SemsearchError, Splitter, admin
 from semsearch.utils.quantities import count
 
 from ..shared import encoder_picker, index_picker, messages, navigation, widgets
@@ -37,7 +37,7 @@ def create() -> None:
                 "auto: by the number of vectors. exact and flat: every vector, by numpy or FAISS. compressed: a code "
                 "for every vector, in a third of the memory. ivf: codes of the nearest cells only, for millions."
             )
-            st.selectbox("Vector index (--backend-type)", Index.backends(), key="new.backend", help=hint)
+            st.selectbox("Vector index (--backend-type)", admin.backends(), key="new.backend", help=hint)
         st.form_submit_button("Create it", icon=":material/add:", on_click=_create)
 
 
@@ -81,7 +81,7 @@ def _restore() -> None:
             folder.parent.mkdir(parents=True, exist_ok=True)  # the dump goes there, where the index needs room too
             with (
                 tempfile.TemporaryDirectory(prefix=".restoring-", dir=folder.parent) as place,
-                Index.restore(_dump(source, Path(place, "dump")), folder, progress=report) as index,
+                admin.restore(_dump(source, Path(place, "dump")), folder, progress=report) as index,
             ):
                 said = f"{count(len(index), 'document')} restored."
                 if "set_aside" in index.info()["recipe"]:
@@ -103,7 +103,7 @@ def _dump(source: str | bytes, file: Path) -> Path:
     if not place.is_dir():
         return place
     with Index.open(place.absolute()) as index:
-        index.dump(file)
+        admin.dump(index, file)
     return file
 
 
@@ -111,6 +111,6 @@ def _folder(name: str) -> Path:
     """The folder of a new index. Raises SemsearchError for a name that cannot be one, or is taken."""
     if not name or Path(name).name != name:
         raise SemsearchError("An index needs a name without '/'.", "Use letters, digits, '-' and '_'.")
-    if name in Index.names():
+    if name in admin.names():
         raise SemsearchError(f"There is an index {name} already.", "Choose another name, or remove it first.")
-    return Index.folder(name)
+    return admin.folder(name)

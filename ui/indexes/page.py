@@ -8,7 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from semsearch import Index, SemsearchError
+from semsearch import Index, SemsearchError, admin
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
@@ -24,7 +24,7 @@ def page() -> None:
     """The page."""
     st.title("Indexes")
     messages.outcome_of_click()
-    names = Index.names()
+    names = admin.names()
     if names:
         columns = {"size": tables.BYTES, "documents": tables.COUNT, "passages": tables.COUNT}
         tables.show([_row(name) for name in names], columns)
@@ -115,7 +115,7 @@ def _rename(name: str) -> None:
             raise SemsearchError(f"It is called {name} already.", "Type another name.")
         jobs.check_idle(name)
         pool.release(name)
-        Index.rename(name, new)
+        admin.rename(name, new)
         jobs.dismiss(name)
         index_picker.choose([new])
         messages.note(f"{name} was renamed to {new}.")
@@ -126,7 +126,7 @@ def _remove(name: str) -> None:
         jobs.check_idle(name)
         pool.release(name)
         try:
-            left = Index.remove(name)
+            left = admin.remove(name)
         except OSError as error:
             raise SemsearchError(messages.sentence(error, f"Removing {name}")) from None
         jobs.dismiss(name)
@@ -138,7 +138,7 @@ def _remove(name: str) -> None:
 def _compact(folder: Path, report: jobs.Report) -> jobs.Outcome:
     with Index.open(folder) as index:
         before = index.info()["bytes"]
-        index.compact(report)
+        admin.compact(index, report)
     with Index.open(folder) as index:  # closed in between, so that SQLite merges its log
         after = index.info()["bytes"]
     larger = " There was nothing to free, and the vector cache was written." if after > before else ""
@@ -158,7 +158,7 @@ def _dump(folder: Path, report: jobs.Report) -> jobs.Outcome:
     place = tempfile.TemporaryDirectory(prefix="semsearch-")  # deleted with the message that offers the download
     file = Path(place.name, f"{folder.name}.dump")
     with Index.open(folder) as index:
-        index.dump(file, report)
+        admin.dump(index, file, report)
     return jobs.Outcome(f"{size(file.stat().st_size)} are ready.", file=file, keep=place)
 
 
@@ -187,5 +187,5 @@ ACTIONS: dict[str, tuple[str, Work, str, str]] = {  # icon, work, hint, why it c
 
 def _begin(name: str, what: str, work: Work, unstoppable: str) -> None:
     with messages.refusing():
-        folder, about = Index.folder(name), unstoppable or "Nothing was changed."
+        folder, about = admin.folder(name), unstoppable or "Nothing was changed."
         jobs.start(name, what, lambda report: work(folder, report), stoppable=not unstoppable, about=about)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from semsearch import Encoder, Index, SemsearchError
+from semsearch import Encoder, Index, SemsearchError, admin
 from semsearch.types import JsonObject, ReembedReport
 from semsearch.utils.quantities import count
 
@@ -50,7 +50,7 @@ def _begin(name: str) -> None:
             raise SemsearchError("No encoder is chosen.", "Choose one, or type its name.")
         if not Encoder.is_local(encoder):
             raise SemsearchError(f"{encoder} is not on this machine.", "Download it on the page Models first.")
-        folder = Index.folder(name)
+        folder = admin.folder(name)
 
         def work(report: jobs.Report) -> jobs.Outcome:
             with Index.open(folder) as index:

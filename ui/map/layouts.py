@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import streamlit as st
 
-from semsearch import Index, MissingExtra, Progress
+from semsearch import Index, MissingExtra, Progress, admin
 from semsearch.types import Layout
 
 from ..shared import messages, widgets
@@ -89,7 +89,7 @@ def _kept() -> dict[tuple[str, int], Floats]:
 
 
 def _key(name: str) -> tuple[str, ...]:
-    return "Map", str(Index.folder(name))
+    return "Map", str(admin.folder(name))
 
 
 def _start(name: str, index: Index) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from semsearch import Encoder, Index, Progress, SemsearchError
+from semsearch import Encoder, Progress, SemsearchError, admin
 from semsearch.types import JsonObject
 
 from ..shared import encoder_picker, messages, tables
@@ -74,7 +74,7 @@ def _options() -> None:
     left, right = st.columns(2)
     hint, key = "Fitted on the passages of an index, without labels, and part of the export.", "export.post"
     left.selectbox("Post-processing (--post)", POSTS, format_func=POSTS.__getitem__, key=key, help=hint)
-    right.selectbox("Fitted on the passages of (--fit-index)", Index.names(), key="export.fit-index")
+    right.selectbox("Fitted on the passages of (--fit-index)", admin.names(), key="export.fit-index")
     hint, key = "1 whitens fully, 0.2 a little.", "export.power"
     left.number_input("Whitening power (--power)", 0.0, 1.0, None, 0.1, key=key, help=hint, placeholder="1")
     right.number_input("Truncate vectors to dimensions (--dim)", 1, value=None, key="export.dim", placeholder="all")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from semsearch import Encoder, Index, SemsearchError
+from semsearch import Encoder, SemsearchError, admin
 from semsearch.types import JsonObject
 
 from ..shared import encoder_picker, messages, widgets
@@ -60,7 +60,7 @@ def _form(methods: Mapping[str, JsonObject]) -> None:
 
 
 def _data(method: JsonObject) -> None:
-    names = Index.names()
+    names = admin.names()
     sources = SOURCES if names and not method["needs"].startswith("pairs") else SOURCES[1:]
     source = widgets.choice("Training texts", sources, "train.from", bind=None)
     if source == INDEX:

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from semsearch import Index, SemsearchError
+from semsearch import SemsearchError, admin
 
 from . import messages, pool
 from .work import jobs
@@ -38,7 +38,7 @@ def settle(path: str) -> None:
 
 def fill() -> None:
     """Draw the choice for a page that has not, because it needs no index."""
-    if SLOT in st.session_state and (known := Index.names()):
+    if SLOT in st.session_state and (known := admin.names()):
         _one(known, lambda: None)
 
 
@@ -49,7 +49,7 @@ def _place() -> DeltaGenerator:
 
 def names() -> list[str]:
     """The indexes of the home, sorted; where there is none, the page explains what to do."""
-    found = Index.names()
+    found = admin.names()
     if not found:
         messages.info("There is no index yet. Create one on the page Indexes.")
     return found
@@ -83,7 +83,7 @@ def choose(chosen: Sequence[str]) -> None:
 def parameters(path: str) -> dict[str, list[str]]:
     """The current indexes as parameters of a link to this page; without a choice the one that the page would show."""
     found = current()
-    if not found and path != SEARCH and (known := Index.names()):
+    if not found and path != SEARCH and (known := admin.names()):
         found = [_default(known)]
     return {KEY: found} if found else {}
 

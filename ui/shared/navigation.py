@@ -10,7 +10,7 @@ from typing import NamedTuple
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from semsearch import Index
+from semsearch import admin
 
 from . import index_picker, messages
 from .messages import Place
@@ -85,7 +85,7 @@ def ignored() -> list[str]:
 
 def tell_ignored(place: Place) -> None:
     """Name them, unless the page has shown nothing because its index is missing."""
-    names, known = ignored(), Index.names()
+    names, known = ignored(), admin.names()
     if names and known and all(each in known for each in index_picker.current()):
         what = "parameter" if len(names) == 1 else "parameters"
         messages.warning(f"This page has no use for the {what} {', '.join(names)} of its address.", place)

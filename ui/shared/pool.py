@@ -13,7 +13,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from semsearch import Encoder, Index, NotFound, SemsearchError
+from semsearch import Encoder, Index, NotFound, SemsearchError, admin
 
 MOST_INDEXES, MOST_ENCODERS = 64, 16  # open at once; an index loads its encoder at the first search by meaning
 LINGER = 60.0  # seconds between dropping an index and closing it: longer than a search takes
@@ -24,12 +24,12 @@ FileStamps = tuple[tuple[str, int, int, int], ...]  # path, inode, size and mtim
 
 def home() -> Path:
     """The folder of all indexes."""
-    return Index.folder("x").parent.absolute()
+    return admin.folder("x").parent.absolute()
 
 
 def index(name: str) -> Index:
     """An open index of the home. Raises SemsearchError where it no longer exists."""
-    return _opened(str(Index.folder(name)))[0]
+    return _opened(str(admin.folder(name)))[0]
 
 
 def state(index: Index) -> tuple[str, int, int]:
@@ -43,20 +43,20 @@ def open_copy(name: str) -> Index:
 
     Raises SemsearchError where it no longer exists, or where its encoder has changed.
     """
-    return Index.open(Index.folder(name), encoder=index(name).encoder)
+    return Index.open(admin.folder(name), encoder=index(name).encoder)
 
 
 def release(name: str) -> None:
     """Close an index at once that is about to be removed or renamed: Windows renames no open file."""
     with suppress(SemsearchError):
         index(name).close()
-    _opened.clear(str(Index.folder(name)))
+    _opened.clear(str(admin.folder(name)))
 
 
 def _file(folder: Path) -> FileId:
     """The identity of an index. Raises SemsearchError where it no longer exists."""
     try:
-        return Index.identity(folder)
+        return admin.identity(folder)
     except NotFound:
         raise SemsearchError(f"There is no index {folder.name!r} any more.", "Choose another one.") from None
 

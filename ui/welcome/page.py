@@ -10,7 +10,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from semsearch import Index, SemsearchError, SyncReport
+from semsearch import Index, SemsearchError, SyncReport, admin
 from semsearch.types import Survey
 from semsearch.utils.quantities import count
 
@@ -74,7 +74,7 @@ def _surveyed(place: Path, told_at: DeltaGenerator) -> bool:
     with told_at, messages.errors():
         if not place.exists():
             raise SemsearchError(f"{place} does not exist.", "Check the path.")
-        work = lambda: Index.survey(place)  # noqa: E731
+        work = lambda: admin.survey(place)  # noqa: E731
         found = background.result(("survey", str(place)), work, "Counting files, and reading some of them …")
         if found is None:
             return True  # one need not wait for it
@@ -107,7 +107,7 @@ def _name(wanted: str) -> str:
     >>> _name("My notes (old)")
     'My-notes-old'
     """
-    stem, taken = re.sub(r"[^\w.]+", "-", wanted).strip("-._") or "documents", Index.names()
+    stem, taken = re.sub(r"[^\w.]+", "-", wanted).strip("-._") or "documents", admin.names()
     numbered = (f"{stem}-{at}" for at in range(2, len(taken) + 3))
     return next(name for name in (stem, *numbered) if name not in taken)
 
@@ -138,7 +138,7 @@ def _make(name: str, what: str, fill: Fill) -> None:
     """Make the index, fill it in the background, and go on to Search; one that cannot be filled is removed again."""
     with messages.refusing():
         Index.create(name).close()
-        folder = Index.folder(name)
+        folder = admin.folder(name)
 
         def work(report: jobs.Report) -> jobs.Outcome:
             try:
@@ -148,7 +148,7 @@ def _make(name: str, what: str, fill: Fill) -> None:
                 with Index.open(folder) as index:
                     empty = not len(index)
                 if empty:
-                    Index.remove(folder)
+                    admin.remove(folder)
                 raise
 
         jobs.start(name, what, work)

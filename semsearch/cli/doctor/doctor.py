@@ -182,6 +182,6 @@ def _folders(options: Options) -> Iterator[Finding]:
 
 
 def _indexes(options: Options) -> Iterator[Finding]:
-    names = semsearch.Index.names(options.folder())
+    names = semsearch.admin.names(options.folder())
     listed = f": {', '.join(names[:10])}" if names else ""
     yield Finding("indexes", "ok", f"{len(names)} in {options.folder()}{listed}")

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+import semsearch
 from semsearch import settings
 from semsearch.cli.lookup import choose_index, open_index, use_device
 from semsearch.cli.options import DeviceOption, JsonFlag, ModelOption, NameArgument, NameOption, Options, flag, value
@@ -63,7 +64,7 @@ def _index(options: Options, name: str, sample: int, k: int, recall: float, keep
         reference = index.info()["recipe"].get("encoder", "default")
         texts = list(islice(index.texts(), sample))
         engines = _engines(reference, texts, keep, options) if reference and texts else None
-        vectors = index.bench(sample=sample, k=k, recall=recall, keep=keep, progress=note)
+        vectors = semsearch.admin.bench(index, sample=sample, k=k, recall=recall, keep=keep, progress=note)
         return {"index": index.name, "encoder": engines, "vectors": vectors}
 
 

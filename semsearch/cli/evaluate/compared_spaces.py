@@ -78,7 +78,7 @@ class Comparison:
         runs = []
         for space in spaces:
             with ExitStack() as stack:
-                opened = stack.enter_context(index.in_space(space["id"]))
+                opened = stack.enter_context(semsearch.Index.open(index.path, space=space["id"]))
                 for mode in modes:
                     began = perf_counter()
                     found[mode].append(how(opened, mode))

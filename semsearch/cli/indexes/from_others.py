@@ -53,7 +53,7 @@ def _vectors(file: Path, paths: Sequence[Path], kind: str | None, fields: Fields
         raise UsageError("--from-vectors takes no --from, and one PATH at most: the texts.", "Leave out the others.")
     existing_paths([str(file)])
     texts = paths[0] if paths else None
-    width = semsearch.Index.vector_width(file, texts)
+    width = semsearch.admin.vector_width(file, texts)
     return Origin(
         [file],
         None,

@@ -182,8 +182,8 @@ def index(
     )
     chosen = index_of_files(options, files, from_stdin=from_stdin) if name is None else name
     is_new = files or from_stdin or store  # without PATH the index has to exist, here or on the server
-    folder = semsearch.Index.folder(chosen, options.folder()) if is_new else existing_index(options, chosen)
-    if store and not (dry_run or semsearch.Index.exists(folder)):
+    folder = semsearch.admin.folder(chosen, options.folder()) if is_new else existing_index(options, chosen)
+    if store and not (dry_run or semsearch.admin.exists(folder)):
         _link(folder, store, needed=not (files or from_stdin), options=options, as_json=as_json)
         if not (files or from_stdin):
             return
@@ -265,15 +265,15 @@ class IndexJob:
             except BaseException:
                 if created and not len(index) and not (ray and ray.is_waiting(index)):
                     index.close()
-                    semsearch.Index.remove(index.path)
+                    semsearch.admin.remove(index.path)
                 raise
             if created and not len(index) and not how.dry_run and not watching:
                 index.close()
-                semsearch.Index.remove(index.path)
+                semsearch.admin.remove(index.path)
             elif self.backend and not how.dry_run and index.info()["recipe"].get("backend") != self.backend:
-                index.rebuild(self.backend)
+                semsearch.admin.rebuild(index, self.backend)
         if report_nothing_new or report.added + report.changed + report.moved + report.deleted:
-            exists = semsearch.Index.exists(self.folder) or how.dry_run
+            exists = semsearch.admin.exists(self.folder) or how.dry_run
             failed = index_report.nothing_read(report, [path for path in self.paths if path.is_file()])
             index_report.show(
                 report, self.options, strict=self.strict, as_json=self.as_json, exists=exists, failed=failed
@@ -303,13 +303,13 @@ class IndexJob:
         engine = self.ray.chosen()
         if engine is None:
             return None
-        recorded = encoder_of(self.folder) if semsearch.Index.exists(self.folder) else settings.load().model
+        recorded = encoder_of(self.folder) if semsearch.admin.exists(self.folder) else settings.load().model
         return on_ray.job(self.ray, engine, self.encoder or recorded)
 
     def _open(self, stack: ExitStack, ray: RayJob | None, *, dry_run: bool) -> tuple[semsearch.Index, bool]:
         """The index, and whether it was created."""
         folder, encoder = self.folder, self.encoder
-        created = not semsearch.Index.exists(folder) and bool(self.paths or self.from_stdin)
+        created = not semsearch.admin.exists(folder) and bool(self.paths or self.from_stdin)
         if created and self.dimensions is not None:
             index = semsearch.Index.create(folder, encoder=None, dimensions=self.dimensions, store=self.store)
             return stack.enter_context(index), True
@@ -344,7 +344,7 @@ def _link(folder: Path, store: str, *, needed: bool, options: Options, as_json: 
 
     Raises NotFound where it was, and there is none.
     """
-    linked = semsearch.Index.link(folder, store)
+    linked = semsearch.admin.link(folder, store)
     if not linked and needed:
         raise NotFound(
             f"there is no collection called {folder.name!r} on {store}.",
@@ -387,5 +387,5 @@ def _reference(model: str | None, folder: Path | None, options: Mapping[str, Any
         return None
     from semsearch.models.model_ref import Reference  # 5 ms that --help does without
 
-    default = encoder_of(folder) if folder and semsearch.Index.exists(folder) else settings.load().model
+    default = encoder_of(folder) if folder and semsearch.admin.exists(folder) else settings.load().model
     return str(Reference.parse(model or default).with_(**options))

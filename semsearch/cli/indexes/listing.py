@@ -19,7 +19,7 @@ from semsearch.utils.untrusted import visible
 def list_(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     """List indexes."""
     options: Options = ctx.obj
-    known = [_listed(options, name) for name in semsearch.Index.names(options.folder())]
+    known = [_listed(options, name) for name in semsearch.admin.names(options.folder())]
 
     def show() -> None:
         if not known:

@@ -85,10 +85,10 @@ def rm(
     """
     folder = existing_index(ctx.obj, name, named)
     if unlink:
-        left = semsearch.Index.unlink(folder)
+        left = semsearch.admin.unlink(folder)
     else:
         console.confirm(f"Remove index {folder.name} ({folder})?", f"removing index {folder.name}", yes=yes)
-        left = semsearch.Index.remove(folder)
+        left = semsearch.admin.remove(folder)
     found = {"index": folder.name, "removed": True}
     text = f"{folder.name}: {'unlinked; its server keeps the documents' if unlink else 'removed'}"
     console.result(found, text, as_json=as_json, quiet=ctx.obj.quiet)
@@ -118,7 +118,7 @@ def rename(
     folder = existing_index(ctx.obj, name, named)
     if new == folder.name:
         raise UsageError(f"index {new} has this name already.", "Choose another name.")
-    path = semsearch.Index.rename(folder, new)
+    path = semsearch.admin.rename(folder, new)
     found = {"index": path.name, "before": folder.name, "path": str(path)}
     console.result(found, f"Renamed {folder.name} to {path.name}.", as_json=as_json, quiet=ctx.obj.quiet)
 
@@ -131,7 +131,7 @@ def compact(ctx: typer.Context, name: NameArgument = None, named: NameOption = N
     with open_index(ctx.obj, name, named) as index:
         before = index.info()["bytes"]
         with step_progress(ctx.obj, f"compacting {index.name}") as report:
-            index.compact(report)
+            semsearch.admin.compact(index, report)
     with semsearch.Index.open(index.path) as index:  # closed in between: SQLite folds its log in
         after = index.info()["bytes"]
     found = {"index": index.name, "bytes_before": before, "bytes": after}
@@ -156,7 +156,7 @@ def verify(
     folder = existing_index(ctx.obj, name, named)
     label, failed = folder.name, None
     if accept_loss:
-        loss = semsearch.Index.accept_loss(folder)
+        loss = semsearch.admin.accept_loss(folder)
         console.note(f"{loss} Accepted." if loss else f"{label}: no acknowledged change is missing.")
     try:
         with semsearch.Index.open(folder) as index, step_progress(ctx.obj, f"verifying {label}") as report:
@@ -192,7 +192,7 @@ def salvage(
             "salvage needs a name for the new index.", f"Pass -o NEW: semsearch salvage {folder.name} -o NEW"
         )
     with counter(ctx.obj, f"salvaging {folder.name}", "documents") as show:
-        report = semsearch.Index.salvage(
+        report = semsearch.admin.salvage(
             folder,
             output,
             encoder=encoder,
@@ -237,7 +237,7 @@ def dump(
     if output.exists():
         console.confirm(f"{output} exists. Replace it?", f"replacing {output}", yes=yes)
     with open_index(ctx.obj, chosen) as index, step_progress(ctx.obj, f"dumping {chosen}") as report:
-        index.dump(output, report)
+        semsearch.admin.dump(index, output, report)
     size = output.stat().st_size
     found = {"index": index.name, "file": str(output), "bytes": size}
     text = f"{index.name}: {console.size(size)} in {output}"
@@ -249,7 +249,7 @@ def _dump_vectors(options: Options, chosen: str, file: Path, precision: Precisio
     for there in [each for each in (file, *beside) if each.exists()]:
         console.confirm(f"{there} exists. Replace it?", f"replacing {there}", yes=yes)
     with open_index(options, chosen) as index, step_progress(options, f"writing {file}") as report:
-        written = index.export_vectors(file, precision=precision, progress=report)
+        written = semsearch.admin.export_vectors(index, file, precision=precision, progress=report)
     sizes = {str(each): each.stat().st_size for each in written}
     found = {"index": index.name, "files": list(sizes), "bytes": sum(sizes.values())}
     text = [f"{index.name}: {console.size(size)} in {each}" for each, size in sizes.items()]
@@ -275,7 +275,7 @@ def restore(
     [source] = existing_paths([file])
     chosen = name or source.name.split(".")[0]
     with step_progress(ctx.obj, f"restoring {chosen}") as report:
-        restored_index = semsearch.Index.restore(
+        restored_index = semsearch.admin.restore(
             source, chosen, home=ctx.obj.folder(), store=store, trust=trusted, progress=report
         )
     with restored_index as index:
@@ -296,7 +296,7 @@ def trust(ctx: typer.Context, name: NameArgument = None, named: NameOption = Non
     """
     with open_index(ctx.obj, name, named) as index:
         apart = index.info()["recipe"].get(restored.KEY, {})
-        index.trust()
+        semsearch.admin.trust(index)
     found = {"index": index.name, "trusted": apart}
     said = set_aside.in_words(apart)
     text = f"{index.name}: from now on it may {said}" if said else f"{index.name}: nothing was set aside"

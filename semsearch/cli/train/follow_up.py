@@ -53,7 +53,7 @@ class FollowUp:
         if self.name is None:
             self.name = index_of_files(options, [self.index])
         folder = settings.index_folder(self.name, options.folder())
-        if not semsearch.Index.exists(folder):
+        if not semsearch.admin.exists(folder):
             return
         encoder = Path(Reference.parse(encoder_of(folder)).model)
         if force or not encoder.is_relative_to(out.expanduser().resolve()):  # not of an earlier run of this command
@@ -80,7 +80,7 @@ class FollowUp:
         folder = settings.index_folder(self.name, options.folder())
         opened = (
             semsearch.Index.open(folder)
-            if semsearch.Index.exists(folder)
+            if semsearch.admin.exists(folder)
             else semsearch.Index.create(folder, encoder=str(encoder))
         )
         with opened as index, sync_progress(options, self.name) as report:

@@ -25,7 +25,7 @@ from semsearch.utils.quantities import count
 
 FILE = f"{DATABASE}-commits"
 LOG_FILE = f"{DATABASE}-wal"
-FIX = "Bring the file back or restore a dump; Index.accept_loss goes on with what is there."
+FIX = "Bring the file back or restore a dump; semsearch.admin.accept_loss goes on with what is there."
 COMMAND = "Bring the file back or restore a dump; to go on with what is there: semsearch verify NAME --accept-loss"
 _LINE = 30  # bytes
 

@@ -53,7 +53,7 @@ def unlink(folder: Path) -> list[str]:
     """Raises UsageError: a local store is no link."""
     raise UsageError(
         f"{folder.name} is stored here, not on a server.",
-        "Index.remove removes it.",
+        "semsearch.admin.remove removes it.",
         "Leave out --unlink to remove the index.",
     )
 

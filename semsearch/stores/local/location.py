@@ -19,7 +19,7 @@ def require_store(folder: Path) -> None:
     if not (folder / DATABASE).is_file():
         raise NotFound(
             f"there is no index at {folder}.",
-            "Create one with Index.create; Index.names() lists those that exist.",
+            "Create one with Index.create; semsearch.admin.names() lists those that exist.",
             f"Create one: semsearch index FILES -n {folder.name}",
         )
 

@@ -18,7 +18,7 @@ from typing import Literal
 
 import streamlit as st
 
-from semsearch import Index, Progress, SemsearchError
+from semsearch import Progress, SemsearchError, admin
 
 from .. import messages
 
@@ -197,4 +197,4 @@ def _forget(place: Key) -> None:
 
 
 def _place(key: Key) -> Key:
-    return str(Index.folder(key).absolute()) if isinstance(key, str) else key
+    return str(admin.folder(key).absolute()) if isinstance(key, str) else key

@@ -11,10 +11,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from functools import lru_cache, partial
 from numbers import Integral
@@ -26,16 +24,14 @@ import numpy as np
 from semsearch import documents as document_files
 from semsearch import settings
 from semsearch.chunking.splitter import Splitter
-from semsearch.documents import waiting_vectors
 from semsearch.encoders.base import as_encoder
 from semsearch.encoders.index_encoder import LazyEncoder, NoEncoder, load
 from semsearch.encoders.pool import EncoderPool
-from semsearch.errors import Corrupt, NotFound, UnknownName, UsageError
-from semsearch.evaluation.judgements import Judgements
+from semsearch.errors import NotFound, UnknownName, UsageError
 from semsearch.evaluation.naming.distinctive_words import group_names
+from semsearch.index.open_store import OpenStore
 from semsearch.indexing import file_states
-from semsearch.indexing.dry_run import DryRunWriter
-from semsearch.search import arrow_batches, audit, sampling, sql_functions, vector_export
+from semsearch.search import audit, sampling, sql_functions
 from semsearch.search.current_space import CurrentSpace
 from semsearch.search.groups import copies, document_vectors, labeller, mining, timeline
 from semsearch.search.groups import topics as topic_clusters
@@ -43,11 +39,10 @@ from semsearch.search.layouts import layout
 from semsearch.search.query_check import make_query, written
 from semsearch.search.searcher import parse_filter
 from semsearch.search.snippets import Snippet, snippets
-from semsearch.stores import drivers, restored
-from semsearch.stores.other_spaces import KEY as OTHER_SPACES
+from semsearch.stores import drivers
 from semsearch.stores.other_spaces import other_spaces
-from semsearch.stores.protocol import SalvageReader, StoreReader, StoreWriter
-from semsearch.stores.records import Space, StoredPassage
+from semsearch.stores.protocol import StoreWriter
+from semsearch.stores.records import StoredPassage
 from semsearch.types import (
     Copies,
     Document,
@@ -69,10 +64,8 @@ from semsearch.types import (
     QueryFields,
     ReembedReport,
     Results,
-    SalvageReport,
     Skipped,
     SqlRows,
-    Survey,
     SyncReport,
     Timeline,
     Topics,
@@ -81,22 +74,18 @@ from semsearch.types import (
 )
 from semsearch.utils import plugins
 from semsearch.utils.arguments import between, several, whole_number
-from semsearch.utils.atomic_write import workplace
 from semsearch.utils.vectors import own_rows, row_ids
 from semsearch.vector_index import backends
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-    import pyarrow
     from numpy.typing import ArrayLike
 
     from semsearch.documents.loaders import Fields
     from semsearch.documents.page_image import PageImage
-    from semsearch.documents.vector_files import Precision
     from semsearch.encoders.base import BaseEncoder
     from semsearch.indexing.sources import SyncOptions
-    from semsearch.indexing.writer import IndexWriter
     from semsearch.stores.filters import Filter
     from semsearch.types import Vectors
 
@@ -114,38 +103,11 @@ class Index:
     with `Locked`. Threads may share one Index: writing calls take turns, and searches run beside them.
     """
 
-    def __init__(
-        self,
-        reader: StoreReader,
-        encoder: EncoderLike | str | None = None,
-        query_cache_size: int = 0,
-        owns_encoder: bool = False,
-        space: int | None = None,
-        like_files: bool = True,
-        encoders: EncoderPool | None = None,
-    ) -> None:
-        """Use `Index.open` or `Index.create`. `space`: the one to search, whichever is the current one."""
-        self.name, self.path = reader.name, reader.location
-        self._reader = reader
-        self._current = CurrentSpace(
-            reader,
-            encoder,
-            owned=owns_encoder,
-            chosen=space,
-            query_cache_size=query_cache_size,
-            like_files=like_files,
-            encoders=encoders,
-        )
-        self._writers: list[IndexWriter] = []  # the one writer, from the first write on
-        self._turn = threading.RLock()  # of the threads that write
-
-    @property
-    def _space(self) -> Space:
-        return self._current.now().space
-
-    @property
-    def _encoder(self) -> LazyEncoder:
-        return self._current.now().encoder
+    def __init__(self, store: OpenStore) -> None:
+        """Use `Index.open` or `Index.create`. `store`: what `semsearch.admin` and `analysis` work with, too."""
+        self.store = store
+        self.name, self.path = store.reader.name, store.reader.location
+        self._reader = store.reader
 
     # ---- creating and opening
 
@@ -168,20 +130,21 @@ class Index:
         a vector of your own, searches pass a vector or are by keyword, and hits have no strength.
 
         `store` names the package of `semsearch.stores` that stores it; "postgres:postgresql://host/database"
-        makes a collection of that name on a server, and here a link to it (`link`). Raises UsageError where an index or
-        collection exists, unless `exist_ok`, which opens it, and UnknownName for an unknown `store` or `backend`.
+        makes a collection of that name on a server, and here a link to it (`admin.link`). Raises UsageError where an
+        index or collection exists, unless `exist_ok`, which opens it, and UnknownName for an unknown `store` or
+        `backend`.
         """
         if splitter is not None and not isinstance(splitter, Splitter):
             raise UsageError(f"splitter is of type {type(splitter).__name__}.", "Pass Splitter(size=…, overlap=…).")
-        if backend != "auto" and backend not in cls.backends():  # 60 ms for those of other distributions
-            raise UnknownName("backend", backend, cls.backends())
+        if backend != "auto" and backend not in plugins.names(backends):  # 60 ms for those of other distributions
+            raise UnknownName("backend", backend, ("auto", *plugins.names(backends)))
         folder = settings.index_folder(name, home)
         driver, address = drivers.parse(store)
-        if cls.exists(folder) or (exist_ok and driver.link(folder, address)):
+        if drivers.exists(folder) or (exist_ok and driver.link(folder, address)):
             if exist_ok:
                 return cls.open(folder, encoder=encoder)._checked(encoder, dimensions)
             raise UsageError(f"{folder} already has an index.", "Open it, or choose another name.")
-        model = _encoder(encoder, dimensions, folder.name)
+        model = encoder_of(encoder, dimensions, folder.name)
         recorded, how = None if encoder is None else model.reference, asdict(splitter or Splitter())
         recipe = {"encoder": recorded, "splitter": how, "context": True, "backend": backend}
         info = dict(model.info)
@@ -191,13 +154,14 @@ class Index:
             writer.add_space(model.fingerprint, model.name, model.dim, info)
 
         writer = driver.create(folder, fill, address=address)
-        index = cls(driver.open_reader(folder), model, owns_encoder=isinstance(encoder, str))
-        index._writers.append(_index_writer(writer, index._space, index._encoder))
-        return index
+        reader = driver.open_reader(folder)
+        opened = OpenStore(reader, CurrentSpace(reader, model, owned=isinstance(encoder, str)))
+        opened.begin(writer)
+        return cls(opened)
 
     def _checked(self, encoder: EncoderLike | str | None, dimensions: int | None) -> Self:
         """Itself. Raises UsageError where vectors of your own were wanted, and it has an encoder or another width."""
-        space = self._space
+        space = self.store.space
         if encoder is None and (space.has_encoder or dimensions != space.dim):
             self.close()
             found = f"encoder {space.name} and " if space.has_encoder else ""
@@ -214,6 +178,7 @@ class Index:
         query_cache_size: int = 0,
         like_files: bool = True,
         encoders: EncoderPool | None = None,
+        space: int | None = None,
     ) -> Index:
         """The index called `name`, or at the path `name`. Without `encoder` the one it was built with is used.
 
@@ -221,257 +186,27 @@ class Index:
         mode or with another filter encodes nothing, and `plan["encoded"]` of the results is 0.
         With `like_files=False`, `like` is never the path of a file, but always a passage or a document: for queries of
         others, who could otherwise have files read. Indexes that are opened with the same pool of `encoders` have one
-        encoder in memory, if they were built with the same.
+        encoder in memory, if they were built with the same. `space`: the id of one of the spaces of `info()`, which is
+        then searched with its own encoder, and cannot be written to: to compare encoders.
 
         Raises NotFound. The encoder is loaded by the first call that needs it, and refused with
         EncoderMismatch if its fingerprint is another than the index was built with.
         """
         folder = settings.index_folder(name, home)
         reader = drivers.find(folder).open_reader(folder)
-        return cls(reader, encoder, query_cache_size, like_files=like_files, encoders=encoders)
-
-    def in_space(self, space: int) -> Index:
-        """This index opened once more, for reading, over one of the spaces of `info()`: to compare encoders.
-
-        Each space is searched with its own encoder. Raises NotFound.
-        """
-        return type(self)(drivers.find(self.path).open_reader(self.path), space=space)
-
-    @classmethod
-    def from_vectors(
-        cls,
-        file: str | Path,
-        name: str | Path,
-        *,
-        texts: str | Path | None = None,
-        encoder: EncoderLike | str | None = None,
-        home: Path | None = None,
-        fields: Fields | None = None,
-        progress: Callable[[Progress], None] = _silent,
-    ) -> Index:
-        """A new index of texts with their vectors, from a file as `add_vectors` reads it. Raises as that does.
-
-        With `encoder` they are taken for its vectors, after a sample was compared; otherwise the index is without an
-        encoder. After an error there is no new index.
-        """
-        width = cls.vector_width(file, texts)
-        if cls.exists(name, home):
-            raise UsageError(f"{settings.index_folder(name, home)} already has an index.", "Choose another name.")
-        index = cls.create(name, encoder=encoder, dimensions=width if encoder is None else None, home=home)
-        try:
-            index.add_vectors(file, texts, fields=fields, progress=progress)
-        except BaseException:
-            index.close()
-            cls.remove(index.path)
-            raise
-        return index
-
-    @classmethod
-    def restore(
-        cls,
-        file: Path,
-        name: str | Path,
-        *,
-        home: Path | None = None,
-        store: str = "local",
-        trust: bool = False,
-        progress: Callable[[Progress], None] = _silent,
-    ) -> Index:
-        """A new index out of a dump. Those of a local store and PostgreSQL are of one kind; `store` is as for `create`.
-
-        It follows no folder, and does not download its encoder, unless you `trust` the dump or call `trust()` later.
-        What was set aside is in `info()["recipe"]["set_aside"]`. Raises UsageError where an index exists, Corrupt for a
-        damaged file, UnknownName for an unknown `store`, and what `progress` does; there is no new index then.
-        """
-        folder = settings.index_folder(name, home)
-
-        def prepare(writer: StoreWriter) -> None:
-            recipe = restored.set_aside(writer.reader.recipe())
-            writer.set_recipe(restored.adopted(recipe) if trust else recipe)
-
-        driver, address = drivers.parse(store)
-        driver.restore(file, folder, prepare, progress, address=address)
-        return cls.open(folder)
-
-    @classmethod
-    def salvage(
-        cls,
-        name: str | Path,
-        new: str | Path,
-        *,
-        encoder: EncoderLike | str | None = None,
-        home: Path | None = None,
-        progress: Callable[[Progress], None] = _silent,
-    ) -> SalvageReport:
-        """Copy what is sound of a damaged index into a new one called `new`; the damaged one is not changed.
-
-        The new one appears when it is complete: a killed call leaves none.
-        Texts, metadata and vectors are taken with right checksums only. A missing vector is made again with `encoder`,
-        or the one of the index; where it cannot be loaded, the document is in the report's `lost`, with the rest of
-        what is. A next `sync` of the new index reads files again if anything was lost; if a part of the recipe was, it
-        follows no folder until `trust()`. Raises NotFound, UsageError where `new` exists, Corrupt where nothing can be
-        read.
-        """
-        folder, target = settings.index_folder(name, home), settings.index_folder(new, home)
-        if cls.exists(target):
-            raise UsageError(f"{target} already has an index.", "Choose another name.")
-        if target.exists():
-            raise UsageError(f"{target} exists already.", "Choose another name, or remove it first.")
-        with closing(drivers.find(folder).salvage(folder)) as source:
-            space = source.space()
-            likely = "default" if space is None else space.name if space.has_encoder else None
-            usual = {"encoder": likely, "splitter": asdict(Splitter()), "context": True, "backend": "auto"}
-            recipe: JsonObject = {**usual, **source.recipe()}
-            recipe.pop(OTHER_SPACES, None)  # the new one has only the current space
-            if any(item.path.startswith("recipe") for item in source.lost):  # that it was a stranger's may be lost
-                recipe = restored.set_aside(recipe)
-            if space is None and encoder is None and restored.encoder(recipe):
-                raise Corrupt(f"{folder}: the record of its encoder is damaged.", "Pass encoder=.", "Pass -m MODEL.")
-            model = space or _encoder(encoder or recipe["encoder"], None, folder.name)
-
-            def fill(writer: StoreWriter) -> None:
-                writer.set_recipe(recipe)
-                writer.add_space(model.fingerprint, model.name, model.dim, dict(model.info))
-
-            driver = drivers.find(folder)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with workplace(target, "salvaging") as place:
-                driver.create(place, fill).close()
-                with cls.open(place, encoder=encoder) as index:
-                    report = index._salvage(source, space, progress)
-                driver.rename(place, target)
-            return report
-
-    def _salvage(
-        self, source: SalvageReader, space: Space | None, progress: Callable[[Progress], None]
-    ) -> SalvageReport:
-        with drivers.find(self.path).open_writer(self.path) as writer:  # without its encoder, as long as that will do
-            return _index_writer(writer, self._space, self._encoder).salvage(source, space, progress)
-
-    @staticmethod
-    def names(home: Path | None = None) -> list[str]:
-        """The indexes of the home of indexes, sorted."""
-        return drivers.stores_below(settings.home(home))
-
-    @staticmethod
-    def backends() -> tuple[str, ...]:
-        """The values of `backend`: "auto", which chooses by the number of vectors, and every vector index back end."""
-        return ("auto", *plugins.names(backends))
-
-    @staticmethod
-    def survey(
-        path: str | Path,
-        *,
-        encoder: EncoderLike | str = "default",
-        splitter: Splitter | None = None,
-        seconds: float = 2.0,
-    ) -> Survey:
-        """What an index of a file or folder would take, counted and estimated in about so many seconds.
-
-        Nothing is written. Raises NotFound, and GuardRail for a whole disk.
-        """
-        return document_files.survey(
-            Path(path), _encoder(encoder, None, ""), splitter or Splitter(), seconds, drivers.exists
+        current = CurrentSpace(
+            reader,
+            encoder,
+            chosen=space,
+            query_cache_size=query_cache_size,
+            like_files=like_files,
+            encoders=encoders,
         )
-
-    @staticmethod
-    def folder(name: str | Path, home: Path | None = None) -> Path:
-        """The folder of the index called `name`, which need not exist. Raises UsageError for what cannot be a name."""
-        return settings.index_folder(name, home)
-
-    @staticmethod
-    def exists(name: str | Path, home: Path | None = None) -> bool:
-        """Whether there is an index called `name`, or at the path `name`. Raises UsageError for an invalid name."""
-        return drivers.exists(settings.index_folder(name, home))
-
-    @staticmethod
-    def vector_width(file: str | Path, texts: str | Path | None = None) -> int:
-        """The width of the vectors in a file, as `add_vectors` reads it: `dimensions` of an index for them.
-
-        Raises NotFound, UsageError, MissingExtra.
-        """
-        return document_files.vector_import.opened(Path(file), None if texts is None else Path(texts)).dim
-
-    @staticmethod
-    def identity(name: str | Path, home: Path | None = None) -> tuple[int, int]:
-        """Two numbers that change when an index is removed and another is created in its place. Raises NotFound."""
-        folder = settings.index_folder(name, home)
-        return drivers.find(folder).identity(folder)
-
-    @staticmethod
-    def link(name: str | Path, store: str, home: Path | None = None) -> bool:
-        """Make `name` an index of the collection of that name, which `create` made on a server; False without one.
-
-        `store` is as for `create`. Every machine that has such a link searches and writes the same documents.
-        Raises UsageError where an index exists, or for a store without a server; UnknownName for an unknown `store`.
-        """
-        folder = settings.index_folder(name, home)
-        if drivers.exists(folder):
-            raise UsageError(f"{folder} already has an index.", "Open it, or choose another name.")
-        driver, address = drivers.parse(store)
-        return driver.link(folder, address)
-
-    @staticmethod
-    def unlink(name: str | Path, home: Path | None = None) -> list[str]:
-        """Remove the link to a collection on a server, which keeps it; the names of files that stay in the folder.
-
-        Raises NotFound, UsageError for an index that is stored here.
-        """
-        folder = settings.index_folder(name, home)
-        with waiting_vectors.no_job(folder):
-            left = drivers.find(folder).unlink(folder)
-        waiting_vectors.remove(folder)
-        return left
-
-    @staticmethod
-    def remove(name: str | Path, home: Path | None = None) -> list[str]:
-        """Remove an index; the indexed files stay. The names of files in its folder that are not part of it, and stay.
-
-        Of an index on a server, its collection is removed there too (see `unlink`). What a job on a cluster has
-        embedded for the index and not stored yet is removed with it.
-
-        Raises NotFound, and Locked, also while such a job is at work.
-        """
-        folder = settings.index_folder(name, home)
-        with waiting_vectors.no_job(folder):
-            left = drivers.find(folder).remove(folder)
-        waiting_vectors.remove(folder)
-        return left
-
-    @staticmethod
-    def accept_loss(name: str | Path, home: Path | None = None) -> str | None:
-        """Go on with what is there, where acknowledged changes are missing and writing is refused for that reason.
-
-        Returns a sentence that says how many were lost, None for none. A write-ahead log that was removed or damaged
-        after its writer was killed loses them. Raises NotFound, Locked.
-        """
-        folder = settings.index_folder(name, home)
-        return drivers.find(folder).accept_loss(folder)
-
-    @staticmethod
-    def rename(name: str | Path, new: str, home: Path | None = None) -> Path:
-        """Rename an index within its folder; its new path. The content stays the same; its judgements follow, and what
-        a job on a cluster has embedded for it.
-
-        Raises NotFound, Locked, UsageError for what cannot be a name or is one already.
-        """
-        folder = settings.index_folder(name, home)
-        if Path(new).name != new:
-            raise UsageError(f"{new!r} cannot be the name of an index.", "Use letters, digits, '-' and '_'.")
-        target = settings.index_folder(new, folder.parent)
-        with waiting_vectors.no_job(folder):
-            drivers.find(folder).rename(folder, target)
-        waiting_vectors.renamed(folder, target)
-        with suppress(OSError):  # the index has its new name already
-            Judgements(folder).renamed(new)
-        return target
+        return cls(OpenStore(reader, current))
 
     def close(self) -> None:
         """Close the files and release the writer's lock."""
-        self._reader.close()
-        for writer in self._writers:  # last: it folds the log into the file
-            writer.close()
-        self._current.close()
+        self.store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -487,7 +222,7 @@ class Index:
 
         That of an index without an encoder is called "none", and its `encode` raises UsageError.
         """
-        return self._encoder.model
+        return self.store.encoder.model
 
     @overload
     def search(  # type: ignore[overload-overlap]  # a text is a sequence of texts, too
@@ -511,15 +246,15 @@ class Index:
         Raises UsageError for an empty query or a vector of another width, BadFilter for a `where` that does not parse.
         """
         if isinstance(query, (str, Query)):
-            own = None if vector is None else own_rows(vector, 1, self._space.dim)
+            own = None if vector is None else own_rows(vector, 1, self.store.space.dim)
             one = make_query(query, fields)
-            return self._current.searched(lambda searcher: searcher.search(one, own))
+            return self.store.current.searched(lambda searcher: searcher.search(one, own))
         if vector is not None:
             raise UsageError("a vector belongs to one query.", "Search for each query by itself.")
         if not isinstance(query, Iterable):
             raise UsageError(f"a query is a text or a Query, not {query!r}.", 'For example: search("how do I …").')
         several_queries = [make_query(one, fields) for one in query]
-        return self._current.searched(lambda searcher: searcher.search_all(several_queries))
+        return self.store.current.searched(lambda searcher: searcher.search_all(several_queries))
 
     async def asearch(
         self, query: str | Query = "", *, vector: ArrayLike | None = None, **fields: Unpack[QueryFields]
@@ -541,7 +276,7 @@ class Index:
 
     def snippets(self, results: Results) -> list[Snippet]:
         """For each hit its sentence closest to the query, and the words that match."""
-        return snippets(results, self._reader, self._current.now().searcher.queries)
+        return snippets(results, self._reader, self.store.current.now().searcher.queries)
 
     def snippet(self, hit: Hit, query: Query) -> Snippet:
         """The sentence of `hit` closest to the query, and the words that match."""
@@ -690,12 +425,14 @@ class Index:
         wanted = row_ids(sorted(set(passages)))
         found = {
             passage: row
-            for numbers, rows in self._reader.vectors(self._space.id, ids=wanted)
+            for numbers, rows in self._reader.vectors(self.store.space.id, ids=wanted)
             for passage, row in zip(numbers.tolist(), rows, strict=True)
         }
         if missing := [one for one in passages if one not in found]:
             raise NotFound(f"index {self.name} has no vector of passage {missing[0]}.", "Use the ids of hits.")
-        return np.stack([found[one] for one in passages]) if passages else np.empty((0, self._space.dim), np.float32)
+        return (
+            np.stack([found[one] for one in passages]) if passages else np.empty((0, self.store.space.dim), np.float32)
+        )
 
     def matching(
         self,
@@ -771,41 +508,13 @@ class Index:
         """The text of every passage, in the order in which they were stored: what `train --from-index` reads."""
         return self._reader.texts()
 
-    def to_arrow(self, *, size: int = 1000, precision: Precision = "float32") -> pyarrow.RecordBatchReader:
-        """All passages with their vectors as a stream of Arrow record batches of at most `size`, by id.
-
-        Columns: id, document, start, end, line, page, heading, title, text, metadata (JSON), and vector, a list of d
-        float32; or of float16 with that `precision`, in which they are stored. A batch is read when it is asked for, so
-        that memory does not grow with the index. The stream has `__arrow_c_stream__`, which pandas, polars, DuckDB and
-        Parquet writers read. Raises UsageError, and MissingExtra without the extra `arrow`.
-        """
-        whole_number("size", size)
-        return arrow_batches.batches(self._reader, self._space, size, precision)
-
-    def export_vectors(
-        self,
-        file: str | Path,
-        *,
-        precision: Precision = "float32",
-        progress: Callable[[Progress], None] = _silent,
-    ) -> list[Path]:
-        """Write all passages with their vectors to a .parquet file, with the columns of `to_arrow`.
-
-        Or to a .npy file (passages, d), and a .jsonl file beside it whose line n is the passage of row n. The files
-        that were written; after an error or an exception of `progress`, none is. 1,000 passages are in memory. Raises
-        UsageError for another suffix, and MissingExtra where .parquet needs the extra `arrow`.
-        """
-        target = Path(file)
-        document_files.vector_files.check(target, precision)
-        return vector_export.export(self._reader, self._space, target, precision, progress)
-
     def sample_vectors(self, most: int = 20_000, *, letters: int = 400) -> VectorSample:
         """At most `most` passages with their vectors and the first `letters` of their texts, always the same ones.
 
         Raises UsageError for fewer than one.
         """
         whole_number("most", most)
-        return sampling.sample(self._reader, self._space, most, letters)
+        return sampling.sample(self._reader, self.store.space, most, letters)
 
     def layout(
         self,
@@ -826,13 +535,13 @@ class Index:
         whole_number("most", most)
         if method not in get_args(LayoutMethod):
             raise UnknownName("layout", str(method), get_args(LayoutMethod))
-        return layout.layout(self._reader, self._space, most, method, letters, progress)
+        return layout.layout(self._reader, self.store.space, most, method, letters, progress)
 
     def kept_layout(self, sample: VectorSample) -> Layout | None:
         """The layout by UMAP of a sample of this index, as far as an earlier `layout` was kept; None where it was not,
         or does not fit any more.
         """
-        places = layout.fitting(self.path, self._space, sample)
+        places = layout.fitting(self.path, self.store.space, sample)
         return None if places is None else Layout(sample, places, "umap")
 
     def paraphrase_mining(
@@ -851,7 +560,7 @@ class Index:
         """
         mining.check(threshold=threshold, max_pairs=max_pairs)
         condition = _condition(where, values)
-        return mining.passage_pairs(self._reader, self._space, condition, threshold, max_pairs)
+        return mining.passage_pairs(self._reader, self.store.space, condition, threshold, max_pairs)
 
     def near_duplicates(
         self,
@@ -893,7 +602,7 @@ class Index:
         if keep not in copies.RULES:
             raise UnknownName("document to keep", str(keep), copies.RULES)
         wanted = copies.Wanted(threshold, words, exact, keep)
-        return copies.copies(self._reader, self._space, _condition(where, values), wanted, progress)
+        return copies.copies(self._reader, self.store.space, _condition(where, values), wanted, progress)
 
     def clusters(
         self,
@@ -934,7 +643,7 @@ class Index:
         mining.check_clusters(threshold, min_size, k)
         wanted = topic_clusters.Wanted(k, threshold, min_size)
         return topic_clusters.topics(
-            self._reader, self._space, _condition(where, values), wanted, group_names, progress
+            self._reader, self.store.space, _condition(where, values), wanted, group_names, progress
         )
 
     def timeline(self, topics: Topics, *, by: Period = "auto", field: str | None = None) -> Timeline:
@@ -969,17 +678,17 @@ class Index:
         """
         pairs = labeller.checked(examples)
         condition = _condition(where, values)
-        vectors = self._encoder.encode([text for text, _ in pairs], role="passage")
+        vectors = self.store.encoder.encode([text for text, _ in pairs], role="passage")
         learned = labeller.Labeller(vectors, [label for _, label in pairs], folds=folds, reject=reject)
         with self._reader.snapshot():
             names = self._reader.document_ids(condition)
-            return labeller.label_documents(self._reader, self._space, names, learned, progress), learned.accuracy
+            return labeller.label_documents(self._reader, self.store.space, names, learned, progress), learned.accuracy
 
     def _document_groups(
         self, where: Where | None, values: Mapping[str, object] | None, grouped: Callable[[Vectors], list[list[int]]]
     ) -> list[list[str]]:
         """The groups that a function finds among the mean vectors of documents, by id."""
-        names, vectors = document_vectors.document_vectors(self._reader, self._space, _condition(where, values))
+        names, vectors = document_vectors.document_vectors(self._reader, self.store.space, _condition(where, values))
         return [[names[at] for at in group] for group in grouped(vectors)]
 
     def skipped(self) -> list[Skipped]:
@@ -1015,14 +724,10 @@ class Index:
         """
         whole_number("sample", sample)
         whole_number("k", k)
-        encoder = self._encoder if self._space.has_encoder else None
+        encoder = self.store.encoder if self.store.space.has_encoder else None
         context = bool(self._reader.recipe().get("context", False))
-        found = audit.audit(self._reader, self._space, encoder, context=context, sample=sample, k=k)
+        found = audit.audit(self._reader, self.store.space, encoder, context=context, sample=sample, k=k)
         return {**found, "files": dict(Counter(file_states.states(self._reader).values()))}
-
-    def dump(self, file: str | Path, progress: Callable[[Progress], None] = _silent) -> None:
-        """Write the whole index to one file. An exception of `progress` ends it, and leaves nothing."""
-        drivers.find(self.path).dump(self._reader, Path(file), progress)
 
     # ---- changing
 
@@ -1035,11 +740,11 @@ class Index:
         document that came from a file, EncodingFailed if the encoder fails at a plain sentence too, and Locked, as
         every call below.
         """
-        with self._turn:
+        with self.store.writing() as writer:
             if vectors is None:
-                return self._writer().add(documents)
+                return writer.add(documents)
             listed = several(documents, "add", "documents")
-            return self._writer().add(listed, own_rows(vectors, len(listed), self._space.dim))
+            return writer.add(listed, own_rows(vectors, len(listed), self.store.space.dim))
 
     def add_vectors(
         self,
@@ -1061,9 +766,9 @@ class Index:
         encoded again. Raises ForeignVectors where one has a cosine below 0.99 with its vector, UsageError for a row
         that does not fit, NotFound, Locked, MissingExtra for .parquet without the extra `arrow`.
         """
-        with self._turn:
-            own = None if texts is None else Path(texts)
-            return self._writer().add_vectors(Path(file), own, fields, progress)
+        own = None if texts is None else Path(texts)
+        with self.store.writing() as writer:
+            return writer.add_vectors(Path(file), own, fields, progress)
 
     def add_from(
         self,
@@ -1081,8 +786,8 @@ class Index:
         fields of text, id and metadata. Records without text are in the report's `skipped`. Raises UnknownName,
         NotFound, UsageError, Locked, Unreadable for what is damaged.
         """
-        with self._turn:
-            return self._writer().add_from(kind, Path(path), fields, progress)
+        with self.store.writing() as writer:
+            return writer.add_from(kind, Path(path), fields, progress)
 
     def upsert(self, documents: Iterable[Document], *, vectors: ArrayLike | None = None) -> SyncReport:
         """`add`, which replaces documents with the same id, under the name that vector databases have for it."""
@@ -1108,8 +813,8 @@ class Index:
             raise UsageError(f"metadata must be a mapping, not {metadata!r}.", 'Write metadata={"year": 2024}.')
         if text is not None and len(wanted) != 1:
             raise UsageError(f"a text belongs to one document, not to {len(wanted)}.", "Update each by itself.")
-        with self._turn:
-            return self._writer().add([self._updated(name, metadata or {}, text) for name in wanted])
+        with self.store.writing() as writer:
+            return writer.add([self._updated(name, metadata or {}, text) for name in wanted])
 
     def annotate(self, ids: str | Sequence[str], metadata: Mapping[str, object]) -> int:
         """Set keys of the metadata of documents, also of those from files; how many documents changed.
@@ -1120,8 +825,8 @@ class Index:
         wanted = [ids] if isinstance(ids, str) else several(ids, "annotate", "ids", str)
         if not isinstance(metadata, Mapping) or not all(isinstance(key, str) and key for key in metadata):
             raise UsageError(f"metadata must be a mapping, not {metadata!r}.", 'Write annotate(ids, {"tag": "read"}).')
-        with self._turn:
-            return self._writer(needs_encoder=False).annotate(wanted, metadata)
+        with self.store.writing(needs_encoder=False) as writer:
+            return writer.annotate(wanted, metadata)
 
     async def aupdate(
         self, ids: str | Sequence[str], *, metadata: Mapping[str, object] | None = None, text: str | None = None
@@ -1139,8 +844,8 @@ class Index:
 
     def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
         """Add the content of standard input: one text, or records (`options.kind`). A dry run takes no lock."""
-        with self._turn:
-            return self._writer(options.dry_run).add_stream(stream, options)
+        with self.store.writing(dry_run=options.dry_run) as writer:
+            return writer.add_stream(stream, options)
 
     def add_files(
         self,
@@ -1153,8 +858,8 @@ class Index:
         Their documents get the ids that `sync` would choose, and replace those with the same ids. Unreadable files are
         in the report's `skipped`. Of `options`, only `kind`, `fields`, `force` and `dry_run` have an effect.
         """
-        with self._turn:
-            return self._writer(options is not None and options.dry_run).add_files(list(files), options, progress)
+        with self.store.writing(dry_run=options is not None and options.dry_run) as writer:
+            return writer.add_files(list(files), options, progress)
 
     def sync(
         self,
@@ -1167,9 +872,10 @@ class Index:
         Raises NotFound for a path that is not there, GuardRail for `/` and the like, Locked.
         """
         wanted = [Path(paths)] if isinstance(paths, (str, Path)) else list(map(Path, several(paths, "sync", "paths")))
-        with self._turn:
-            self._writer(dry_run=True).plan(wanted, options)  # may refuse, so before the lock is taken
-            return self._writer(options is not None and options.dry_run).sync(wanted, options, progress)
+        with self.store.writing(dry_run=True) as planning:
+            planning.plan(wanted, options)  # may refuse, so before the lock is taken
+        with self.store.writing(dry_run=options is not None and options.dry_run) as writer:
+            return writer.sync(wanted, options, progress)
 
     def delete(
         self,
@@ -1187,10 +893,10 @@ class Index:
         """
         if (ids is None) == (where is None):
             raise UsageError("delete() takes either ids or where.", 'Write delete(["a", "b"]) or delete(where="…").')
-        with self._turn:
-            wanted = self.matching(where=where, values=values) if ids is None else several(ids, "delete", "ids", str)
-            writer = self._writer()
-            return writer.delete(wanted, progress)
+        condition = _condition(where, values)  # may be refused, so before the lock is taken
+        with self.store.writing() as writer:
+            names = self._reader.document_ids(condition) if ids is None else several(ids, "delete", "ids", str)
+            return writer.delete(names, progress)
 
     async def adelete(
         self,
@@ -1201,19 +907,6 @@ class Index:
     ) -> int:
         """`delete` in a thread of the pool of `asearch`."""
         return await _in_a_thread(partial(self.delete, ids, where=where, values=values))
-
-    def compact(self, progress: Callable[[Progress], None] = _silent) -> None:
-        """Free the disk space of deleted documents, and rebuild the vector cache.
-
-        An exception of `progress` ends it, and loses nothing.
-        """
-        with self._turn:
-            self._writer().compact(progress)
-
-    def rebuild(self, backend: str = "auto") -> None:
-        """Rebuild the vector cache with this backend, and use it from now on."""
-        with self._turn:
-            self._writer().rebuild(backend)
 
     def reembed(
         self,
@@ -1239,89 +932,33 @@ class Index:
         encoder, EncodingFailed, naming the documents, if the encoder fails at some texts: the index then stays as it
         was. Raises Locked, on a server also where another machine re-embeds it, or has done so meanwhile.
         """
-        with self._turn:
-            before = self._space
-            if not before.has_encoder:
-                raise UsageError(
-                    f"index {self.name} has no encoder: its vectors are your own, and cannot be made from the texts.",
-                    "Make a new index with an encoder, and add the documents to it.",
-                )
+        if not self.store.space.has_encoder:
+            raise UsageError(
+                f"index {self.name} has no encoder: its vectors are your own, and cannot be made from the texts.",
+                "Make a new index with an encoder, and add the documents to it.",
+            )
+        with self.store.writing(needs_encoder=False) as writer:
             begun = next((one.encoder for one in other_spaces(self._reader) if not one.complete), "")
-            wanted = encoder if encoder is not None else begun or "default"
-            writer = self._writer(needs_encoder=False)
-            model = load(wanted) if isinstance(wanted, str) else as_encoder(wanted)
-            owned = isinstance(wanted, str)
+            chosen = encoder if encoder is not None else begun or "default"
+            model = load(chosen) if isinstance(chosen, str) else as_encoder(chosen)
             checked = LazyEncoder(
                 self.name, model.name, model.fingerprint, model.dim, recorded=model.reference, wanted=model
             )
             try:
                 report = writer.reembed(checked, progress, keep_old=keep_old)
             except BaseException:
-                if owned:
+                if isinstance(chosen, str):
                     model.close()
                 raise
-            used = self._current.switch(model, owned=owned)
-            self._writers[0] = writer.using(used.space, used.encoder)
+            self.store.switch(model, owned=isinstance(chosen, str))
             return report
 
     async def areembed(self, encoder: EncoderLike | str | None = None, *, keep_old: bool = False) -> ReembedReport:
         """`reembed` in a thread of the pool of `asearch`."""
         return await _in_a_thread(partial(self.reembed, encoder, keep_old=keep_old))
 
-    def bench(
-        self,
-        *,
-        sample: int = 100,
-        k: int = 10,
-        recall: float = 0.95,
-        keep: bool = False,
-        progress: Callable[[str], None] = lambda _: None,
-    ) -> JsonObject:
-        """A race of the vector indexes on the stored vectors: the `fastest` of the `backends` that reach `recall`.
 
-        Each is built in memory and asked `sample` stored vectors, with a filter of 5 % too. `keep` has the fastest one
-        built and used in place of the planner's choice, until the index has doubled or halved. Raises UsageError, and
-        with `keep` Locked.
-        """
-        whole_number("sample", sample)
-        whole_number("k", k)
-        found = audit.race_of_backends(self._reader, self._space, sample, k, recall, progress)
-        kept = bool(keep and found["fastest"])
-        if kept:
-            with self._turn:
-                self._writer(needs_encoder=False).keep(found["fastest"])
-        return {**found, "kept": kept}
-
-    def trust(self) -> None:
-        """Follow the folders that the dump of this index named, and allow the download of its encoder. Raises Locked.
-
-        Nothing is read or downloaded yet.
-        """
-        with self._turn:
-            self._writer(needs_encoder=False).trust()
-            self._encoder.fetch = True
-
-    def _writer(self, dry_run: bool = False, *, needs_encoder: bool = True) -> IndexWriter:
-        """The writer; the first call takes the lock. Raises Locked, and EncoderMismatch before anything is written."""
-        if dry_run:
-            return _index_writer(DryRunWriter(self._reader), self._space, self._encoder)
-        if self._current.chosen is not None:
-            raise UsageError(f"index {self.name} is open over one of its spaces, for reading.", "Open it by its name.")
-        if not self._writers:
-            self._reader.version()  # raises where the index is closed
-            if needs_encoder:
-                _ = self._encoder.model
-            store = drivers.find(self.path).open_writer(self.path)
-            used = self._current.now()  # from now on, no other process can switch a local store to another space
-            self._writers.append(_index_writer(store, used.space, used.encoder))
-        elif (used := self._current.now()).space.id != self._writers[0].space.id:  # another machine has re-embedded it
-            if needs_encoder:
-                _ = used.encoder.model
-            self._writers[0] = self._writers[0].using(used.space, used.encoder)
-        return self._writers[0]
-
-
-def _encoder(encoder: EncoderLike | str | None, dimensions: int | None, index: str) -> BaseEncoder:
+def encoder_of(encoder: EncoderLike | str | None, dimensions: int | None, index: str) -> BaseEncoder:
     """The encoder of a new index. Raises UsageError unless there is either an encoder or a width."""
     if encoder is None:
         if type(dimensions) is not int or dimensions < 1:
@@ -1360,12 +997,6 @@ def _check_page(limit: int | None, offset: int) -> None:
     if limit is not None:
         whole_number("limit", limit, least=0)
     whole_number("offset", offset, least=0)
-
-
-def _index_writer(writer: StoreWriter, space: Space, encoder: EncoderProtocol) -> IndexWriter:
-    from semsearch.indexing.writer import IndexWriter  # 60 ms with loaders and the walk: a search needs none of it
-
-    return IndexWriter(writer, space, encoder)
 
 
 def _whole(document: Document) -> JsonObject:

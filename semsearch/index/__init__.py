@@ -1,0 +1,5 @@
+"""Open indexes and what keeps house over whole ones; each name is imported on first use."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,2 @@
+from . import admin as admin
+from .index import Index as Index
