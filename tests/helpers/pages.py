@@ -31,7 +31,7 @@ def at_home(home: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     """The pages show the indexes of `home`, seen from `place`; behind it every job has ended and nothing is kept."""
     import streamlit as st
 
-    from semsearch_ui.shared import jobs
+    from semsearch_ui.shared.work import jobs
 
     monkeypatch.setenv("SEMSEARCH_HOME", str(home))
     monkeypatch.setenv("SEMSEARCH_EMBEDDING_CACHE_MB", "0")
