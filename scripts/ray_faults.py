@@ -5,12 +5,11 @@
 
 actor: one of two that embed. node: one of two, with everything in it; the next trial has a new one. driver: the command
 itself, which then runs again. A clean run is made first. In each trial a new index is made of the same documents; when
-a random number of the SHARDS shards is done, but not all, the kill happens. Printed for each trial and summed up:
-documents of shards that were acknowledged by a marker before the kill and that are missing in the index (lost),
-passages that are missing, left over or there twice, vectors that differ from the clean run's (cosine below 0.9999),
-problems that `verify` tells, how many texts the encoders of the workers and the driver embedded for the documents in
-the run that ended, and how many of these were acknowledged before it (again). The cluster runs in a network namespace
-of its own.
+the vectors of a random share of the documents have arrived, but not all, the kill happens. Printed for each trial and
+summed up: documents whose vectors were on disk before the kill and that the next run does not know (lost), passages
+that are missing, left over or there twice, vectors that differ from the clean run's (cosine below 0.9999), problems
+that `verify` tells, how many texts the encoders of the workers and the driver embedded for the documents in the run
+that ended, and how many of these had arrived before it (again). The cluster runs in a network namespace of its own.
 """
 
 from __future__ import annotations
@@ -27,21 +26,20 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from scripts import ray_nodes
 from scripts.faults.index_contents import compared, contents
 from semsearch import Encoder, Index, SyncOptions, admin
 from semsearch.documents import waiting_vectors
 from semsearch.scale.cluster import Engine
-from semsearch.scale.found_vectors import FoundVectors
-from semsearch.scale.jobs import embedded_ahead
+from semsearch.scale.embedding_job import embedded_ahead
+from semsearch.scale.precomputed_encoder import PrecomputedEncoder
 from semsearch.stores import drivers
 
 SUBJECTS = ("actor", "node", "driver")
-SHARDS = 15
+SHARDS = 15  # of the documents, each read by a task of its own
+KEY = 32  # hexadecimal digits of a document's key
 WAIT_S = 600.0
-TOLD = ("subject", "trial", "shards_done", "seconds")  # of a trial, and not summed up
+TOLD = ("subject", "trial", "arrived", "seconds")  # of a trial, and not summed up
 WRONG = ("lost", "missing", "left_over", "vectors_differ", "problems", "again")
 
 
@@ -80,7 +78,7 @@ def summed(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def drive(chosen: argparse.Namespace) -> dict[str, int]:
     """A run: an index of the documents, whose texts the cluster embeds; what it came to."""
-    encoder = FoundVectors(Encoder.load(chosen.model, threads=1))
+    encoder = PrecomputedEncoder(Encoder.load(chosen.model, threads=1))
     opened = drivers.exists(chosen.into)
     with Index.open(chosen.into, encoder=encoder) if opened else Index.create(chosen.into, encoder=encoder) as index:
         own = encoder.model.embedded or 0  # texts that every new index embeds
@@ -95,7 +93,7 @@ def drive(chosen: argparse.Namespace) -> dict[str, int]:
         with ahead as report:
             index.sync([chosen.file], SyncOptions())
         here = (encoder.model.embedded or 0) - own
-    return {"by_workers": report.embedded, "by_driver": here, "shards_before": report.before}
+    return {"by_workers": report.embedded, "by_driver": here, "before": report.before}
 
 
 class Trials:
@@ -112,26 +110,24 @@ class Trials:
 
     def one(self, subject: str, trial: int) -> dict[str, Any]:
         """A run in which something is killed, and the run after it where that has ended the first."""
-        name, began, shards = f"{subject}{trial}", time.monotonic(), self._random.randint(1, SHARDS - 3)
+        name, began, share = f"{subject}{trial}", time.monotonic(), self._random.uniform(0.05, 0.8)
         process = self._started(name)
         waiting = waiting_vectors.folder(self._folder / name)
-        while len(done := sorted(waiting.glob("shard-*.done"))) < shards:
+        while (done := arrived(waiting)) < share * len(self._clean):
             if process.poll() is not None or time.monotonic() - began > WAIT_S:
                 raise RuntimeError(f"{name} ended before the kill: {process.communicate()[1]}")
             time.sleep(0.01)
         self._kill(subject, process)
-        acknowledged = {uri for marker in done for uri in documents_of(marker)}
-        after = len(list(waiting.glob("shard-*.done")))
-        if not after < SHARDS:
+        if arrived(waiting) >= len(self._clean):
             raise RuntimeError(f"{name}: everything was embedded before the kill; use more --documents")
         out, errors = process.communicate(timeout=WAIT_S)
         if (process.returncode == 0) == (subject == "driver"):
             raise RuntimeError(f"{name} ended with {process.returncode}: {errors}")
         report = self._finished(name) if subject == "driver" else json.loads(out)
-        kept = len(acknowledged) if subject == "driver" else 0
-        row = {"subject": subject, "trial": trial, "shards_done": len(done)}
-        row |= compared(self._folder / name, self._clean, acknowledged)
-        row |= {**report, "again": self._again(report, kept)}
+        row = {"subject": subject, "trial": trial, "arrived": done}
+        row |= compared(self._folder / name, self._clean, set())
+        row |= {**report, "lost": max(0, done - report["before"]) if subject == "driver" else 0}
+        row |= {"again": max(0, report["by_workers"] + report["by_driver"] - (len(self._clean) - report["before"]))}
         admin.remove(self._folder / name)
         row["seconds"] = round(time.monotonic() - began, 1)
         print(json.dumps(row), flush=True)
@@ -146,10 +142,6 @@ class Trials:
             os.kill(self._random.choice(self._cluster.actors()), signal.SIGKILL)
         else:
             self._cluster.kill(self._random.choice(self._cluster.with_actors()))
-
-    def _again(self, report: dict[str, int], kept: int) -> int:
-        """Texts that a run embedded though they were acknowledged before it. A document here has one passage."""
-        return max(0, report["by_workers"] + report["by_driver"] - (len(self._clean) - kept))
 
     def _started(self, name: str) -> subprocess.Popen[str]:
         given = ["--drive", self._cluster.address, "--file", self._documents, "--into", self._folder / name]
@@ -179,10 +171,10 @@ def write_documents(file: Path, count: int, rng: random.Random) -> None:
             out.write(json.dumps({"id": f"d{number:05}", "text": " ".join(rng.choices(words, k=25))}) + "\n")
 
 
-def documents_of(marker: Path) -> set[str]:
-    """The documents of a shard that is done."""
-    file = marker.with_suffix(".parquet")
-    return set(pq.read_table(file, columns=["document"]).column(0).to_pylist())
+def arrived(waiting: Path) -> int:
+    """Documents, of one passage each, whose vectors are on disk."""
+    heads = (file.read_bytes().partition(b"\n")[0] for file in waiting.glob("*.part"))
+    return sum(len(json.loads(head)["keys"]) // KEY for head in heads)
 
 
 if __name__ == "__main__":

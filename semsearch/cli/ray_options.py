@@ -30,7 +30,7 @@ class RayOptions:
     cpus_per_worker: Annotated[float | None, value("N", "Ray: processors of a worker.  [default: 1]")] = None
     gpus_per_worker: Annotated[float | None, value("N", "Ray: GPUs of a worker.  [default: 0]")] = None
     shard_size: Annotated[
-        int | None, value("N", "Ray: documents of a shard, which is embedded whole or again.  [default: 10000]", min=1)
+        int | None, value("N", "Ray: documents that a task reads.  [default: 10000]", min=1)
     ] = None
     stall_after: Annotated[float | None, value("S", "Ray: end with an error after S seconds without a result.")] = None
 

@@ -1,7 +1,4 @@
-"""Work beyond one machine: embedding on a Ray cluster.
-
-Its modules are imported on first use, and Ray, which is an extra, before a cluster is used.
-"""
+"""Embedding on a Ray cluster. Modules are imported on first use, and Ray, an extra, before a cluster is used."""
 
 import lazy_loader
 

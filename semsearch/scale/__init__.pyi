@@ -1,3 +1,3 @@
 from . import cluster as cluster
-from . import found_vectors as found_vectors
-from . import jobs as jobs
+from . import embedding_job as embedding_job
+from . import precomputed_encoder as precomputed_encoder

@@ -64,11 +64,6 @@ class Engine:
             if not 0 < number < float("inf"):
                 raise UsageError(f"--{option}: {number:g} is no number above 0.", "Leave it out for the usual one.")
 
-    @property
-    def threads(self) -> int:
-        """Threads of an actor's encoder."""
-        return max(1, int(self.cpus))
-
 
 def workers(text: str) -> tuple[int, int]:
     """The least and the most actors that `text` says. Raises UsageError.
@@ -131,7 +126,9 @@ def most_workers(engine: Engine, nodes: Sequence[dict[str, float]]) -> int:
     cpus = sum(node.get("CPU", 0.0) for node in nodes)
     if engine.least > fit:
         gpus = f" and {engine.gpus:g} GPUs" if engine.gpus else ""
-        has = f"{cpus:g} processors on {len(nodes)} nodes" + (_gpus(nodes) if engine.gpus else "")
+        has = f"{cpus:g} processors on {len(nodes)} nodes"
+        if engine.gpus:
+            has += f" and {sum(node.get('GPU', 0.0) for node in nodes):g} GPUs"
         raise UsageError(
             f"{engine.least} workers with {engine.cpus:g} processors{gpus} each do not fit: the cluster has {has}. "
             "Ray would wait for ever.",
@@ -143,10 +140,6 @@ def most_workers(engine: Engine, nodes: Sequence[dict[str, float]]) -> int:
 def _slots(engine: Engine, node: dict[str, float]) -> int:
     slots = int(node.get("CPU", 0.0) / engine.cpus + 1e-9)
     return min(slots, int(node.get("GPU", 0.0) / engine.gpus + 1e-9)) if engine.gpus else slots
-
-
-def _gpus(nodes: Sequence[dict[str, float]]) -> str:
-    return f" and {sum(node.get('GPU', 0.0) for node in nodes):g} GPUs"
 
 
 def _reach(address: str) -> None:

@@ -1,7 +1,7 @@
-"""What passes between the processes of a job: parts of a shard, as a row each of a Ray dataset.
+"""What passes between the processes of a job, as a row each of a Ray dataset: parts, and the answers to them.
 
 A reading task yields the documents of its shard in parts of about PART_BYTES of text; an actor answers each part with
-its passages and their vectors. No pickle: documents are the messages of `documents/isolation`, passages an Arrow table.
+the vectors of its passages. No pickle: documents are the messages of `documents/isolation`, vectors an array of NumPy.
 """
 
 from __future__ import annotations
@@ -9,177 +9,147 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from semsearch.documents import loaders
-from semsearch.documents.isolation.messages import MOST_VALUES, TooLarge, item_of, packed_item, receive
+from semsearch.documents.isolation.messages import TooLarge, item_of, packed_item, receive
 from semsearch.documents.vector_files import arrow
 from semsearch.errors import Unreadable, UsageError
-from semsearch.indexing.file_reader import named, reason
-from semsearch.scale.shards.shard import Piece
-from semsearch.stores.records import check_document, meta_hash, text_hash
-from semsearch.types import Document, JsonObject, Skipped
+from semsearch.indexing.file_reader import named
+from semsearch.scale.keys import KIND, document_key
+from semsearch.scale.shards import Piece, Shard
+from semsearch.stores.records import check_document, text_hash
+from semsearch.types import Document, JsonObject
 
 if TYPE_CHECKING:
     import pyarrow
 
 PART_BYTES = 2**17  # of text: some 170 passages of 192 tokens, 2 to 20 s of work for a core
 MOST_MESSAGE = 2**40  # bytes: what our own tasks send is not limited
-KEY = 16  # bytes of a document's key
+
+
+def row_type(dim: int) -> np.dtype[np.void]:
+    """A text by its key, and its vector."""
+    return np.dtype([("key", KIND), ("vector", np.float32, (dim,))])
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Documents of the shard `shard`, which has the parts 0, 1, … up to the one that is `last`."""
+    """Documents of a shard. `name` is the same whenever the shard is read; `size`: the bytes of input that end in it.
 
-    shard: str
-    number: int
-    last: bool
-    items: bytes  # messages
-    sources: tuple[int, ...] = ()  # of the documents, where workers write into a store
+    sources: the numbers of the files of the documents, where workers write into a store.
+    """
 
-    def __iter__(self) -> Iterator[Document | Skipped]:
-        stream = io.BytesIO(self.items)
+    name: str
+    size: int
+    messages: bytes
+    sources: tuple[int, ...] = ()
+
+    def __iter__(self) -> Iterator[Document]:
+        stream = io.BytesIO(self.messages)
         while (message := receive(stream, MOST_MESSAGE)) is not None:
-            yield item_of(message)
+            if isinstance(item := item_of(message), Document):
+                yield item
 
     def table(self) -> pyarrow.Table:
         """The part as a table of one row."""
-        return one_row({**asdict(self), "sources": list(self.sources)})
+        return _one_row({**asdict(self), "sources": list(self.sources)})
+
+    @classmethod
+    def of_row(cls, row: JsonObject) -> Part:
+        """The part in a row of `table`."""
+        return cls(**{**row, "sources": tuple(row["sources"])})
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """A document that was set aside: the keys of its texts, and the reason."""
+class Answer:
+    """The answer to the part `name`; `seconds` an actor took.
 
-    document: str
-    reason: str
-    keys: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """The answer to a part. `rows`: its passages with their vectors, an Arrow stream; `seconds` an actor took.
-
-    changed: of the documents, those that were in the store before, where workers write into it. `rows` is empty then.
-    cut_passages, cut_tokens: beyond the encoder's maximum length.
+    keys: those of its documents, one after the other. vectors: an array of `row_type`; b"" where workers
+    write into a store, of whose documents `changed` were there before. set_aside: why the encoder failed, by the keys
+    (in hexadecimal digits) of the texts of documents that are left out. cut_passages, cut_tokens: beyond its maximum
+    length.
     """
 
-    shard: str
-    number: int
-    last: bool
-    rows: bytes
+    name: str
+    size: int
+    keys: bytes
+    vectors: bytes
     documents: int
     passages: int
     embedded: int
     seconds: float
     worker: str
-    failed: tuple[Failed, ...] = ()
-    skipped: tuple[Skipped, ...] = field(default=())
+    set_aside: Mapping[str, str] = field(default_factory=dict)
     changed: int = 0
     cut_passages: int = 0
     cut_tokens: int = 0
 
     def table(self) -> pyarrow.Table:
         """The answer as a table of one row."""
-        told = {"failed": [asdict(one) for one in self.failed], "skipped": [asdict(one) for one in self.skipped]}
-        return one_row({**asdict(self), "failed": json.dumps(told), "skipped": ""})
+        return _one_row({**asdict(self), "set_aside": json.dumps(dict(self.set_aside))})
+
+    @classmethod
+    def of_row(cls, row: JsonObject) -> Answer:
+        """The answer in a row of `table`."""
+        return cls(**{**row, "set_aside": json.loads(row["set_aside"])})
 
 
-def part_of(row: JsonObject) -> Part:
-    """The part in a row of `Part.table`."""
-    return Part(**{**row, "sources": tuple(row["sources"])})
-
-
-def done_of(row: JsonObject) -> Done:
-    """The answer in a row of `Done.table`."""
-    told = json.loads(row["failed"])
-    failed = tuple(Failed(one["document"], one["reason"], tuple(one["keys"])) for one in told["failed"])
-    return Done(**{**row, "failed": failed, "skipped": tuple(Skipped(**one) for one in told["skipped"])})
-
-
-def documents(pieces: Iterable[Piece]) -> Iterator[Document | Skipped]:
-    """The documents of the pieces, as the local path reads them, and what cannot be read, with the reason."""
-    return (item for item, _ in located(pieces))
-
-
-def located(pieces: Iterable[Piece]) -> Iterator[tuple[Document | Skipped, int | None]]:
-    """As `documents`, each with the number of its file in the store, where workers write into it."""
+def documents(piece: Piece) -> Iterator[Document]:
+    """The documents of a piece that can be stored, as the local path reads them, which reports all others itself."""
     seen: set[str] = set()
-    for piece in pieces:
-        try:
-            for item in _items(piece, Path(piece.file.location)):
-                yield _checked(item, seen), piece.file.source
-        except (Unreadable, UsageError) as error:
-            yield Skipped(piece.file.uri, reason(error)), None
-
-
-def parts(
-    shard: str, items: Iterable[tuple[Document | Skipped, int | None]], known: Container[bytes] | None = None
-) -> Iterator[Part]:
-    """The parts of a shard; at least one. Documents whose key is in `known` are left out: they are stored."""
-    sources: list[int] = []
-    packed, size, number = bytearray(), 0, 0
-    for item, source in items:
-        if isinstance(item, Document) and known is not None and key(item.id, text_hash(item.text), item.title) in known:
-            continue
-        if size >= PART_BYTES:
-            yield Part(shard, number, False, bytes(packed), tuple(sources))
-            packed, sources, size, number = bytearray(), [], 0, number + 1
-        message, is_sent = _packed(item)
-        packed += message
-        if isinstance(item, Document) and is_sent and source is not None:
-            sources.append(source)
-        size += len(item.text) if isinstance(item, Document) else len(item.reason)
-    yield Part(shard, number, True, bytes(packed), tuple(sources))
-
-
-def _packed(item: Document | Skipped) -> tuple[bytes, bool]:
-    """The message of an item; of a document that none can carry, the reason, and False."""
     try:
-        return packed_item(item, MOST_MESSAGE), True
-    except TooLarge:
-        name = item.id if isinstance(item, Document) else item.path
-        reason = f"its headings, pages and metadata are more than {MOST_VALUES:,} values"
-        return packed_item(Skipped(name, reason), MOST_MESSAGE), False
-
-
-def key(document: str, text_sha256: str, title: str | None) -> bytes:
-    """By what a stored document is known whose vectors are right: its id, text and title."""
-    return hashlib.sha256(f"{document}\0{text_sha256}\0{meta_hash(title, {})}".encode()).digest()[:KEY]
-
-
-def _items(piece: Piece, path: Path) -> Iterator[Document | Skipped]:
-    file = piece.file
-    read = loaders.read_from(path, file.kind, file.fields, piece.start, hashlib.sha256(), end=piece.end)
-    if piece.end is None or not loaders.goes_on(loaders.loader_for(path, file.kind)):
-        yield from (named(file.uri, path, item) for item, _ in read)  # nothing else is read
+        for item in _read(piece):
+            try:
+                check_document(item)
+            except Unreadable:
+                continue
+            if item.id not in seen:
+                seen.add(item.id)
+                yield item
+    except (Unreadable, UsageError):
         return
+
+
+def parts(number: int, shard: Shard, present: Container[bytes] | None = None) -> Iterator[Part]:
+    """The parts of a shard; at least one. Documents whose key is in `present` are left out."""
+    sources: list[int] = []
+    packed, size, read, at = bytearray(), 0, 0, 0
+    for piece in shard:
+        for document in documents(piece):
+            if present is not None and document_key(document.id, text_hash(document.text), document.title) in present:
+                continue
+            if size >= PART_BYTES:
+                yield Part(f"{number}/{at}", read, bytes(packed), tuple(sources))
+                packed, sources, size, read, at = bytearray(), [], 0, 0, at + 1
+            try:
+                packed += packed_item(document, MOST_MESSAGE)
+            except TooLarge:  # with too many marks for a message: the update of the index embeds it
+                continue
+            size += len(document.text)
+            if piece.file.source is not None:
+                sources.append(piece.file.source)
+        read += piece.size
+    yield Part(f"{number}/{at}", read, bytes(packed), tuple(sources))
+
+
+def _read(piece: Piece) -> Iterator[Document]:
+    file, path = piece.file, Path(piece.file.location)
+    read = loaders.read_from(path, file.kind, file.fields, piece.start, hashlib.sha256(), end=piece.end)
+    end = piece.end if loaders.goes_on(loaders.loader_for(path, file.kind)) else None
     for item, place in read:
-        if place is None and not piece.is_last:
+        if end is not None and (end < file.size if place is None else place.at > end):  # also what was added meanwhile
             return
-        if place is not None and place.at > piece.end:  # also what was added meanwhile
-            return
-        yield named(file.uri, path, item)
+        document = named(file.uri, path, item)
+        if isinstance(document, Document):
+            yield document
 
 
-def _checked(item: Document | Skipped, seen: set[str]) -> Document | Skipped:
-    """The item, or why it cannot be stored: the reasons of the local path."""
-    if isinstance(item, Skipped):
-        return item
-    try:
-        check_document(item)
-    except Unreadable as error:
-        return Skipped(repr(item.id), f"document {item.id!r}: {error.message}")
-    if item.id in seen:
-        return Skipped(item.id, f"its id {item.id!r} was already used in this shard")
-    seen.add(item.id)
-    return item
-
-
-def one_row(values: JsonObject) -> pyarrow.Table:
+def _one_row(values: JsonObject) -> pyarrow.Table:
     """A table of one row, which is a block of a Ray dataset."""
     return arrow("a job on Ray").table({name: [value] for name, value in values.items()})

@@ -10,30 +10,40 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from helpers.commandline import CommandLine
 
 from semsearch import Index, SyncOptions
 from semsearch.chunking.splitter import Splitter, passages
+from semsearch.documents.isolation.messages import packed_item
 from semsearch.encoders.base import BaseEncoder
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.encoders.index_encoder import LazyEncoder
-from semsearch.errors import Corrupt, EncoderMismatch, EncodingFailed, Locked, SemsearchError, UsageError
-from semsearch.scale import cluster, parts, pool
+from semsearch.errors import EncoderMismatch, EncodingFailed, Locked, SemsearchError, UsageError
+from semsearch.scale import cluster, pipeline
+from semsearch.scale.arrived_vectors import ArrivedVectors, VectorTable
 from semsearch.scale.cluster import Engine, most_workers, workers
-from semsearch.scale.encoding import Embedding
-from semsearch.scale.found_vectors import FoundVectors
-from semsearch.scale.jobs import embedded_ahead
-from semsearch.scale.parts import Done, Part
-from semsearch.scale.stored.shard_folder import ShardFolder
-from semsearch.types import Document, Role, TruncationStats
+from semsearch.scale.embedding_job import embedded_ahead
+from semsearch.scale.keys import text_key
+from semsearch.scale.part_encoder import PartEncoder
+from semsearch.scale.parts import MOST_MESSAGE, Answer, Part
+from semsearch.scale.precomputed_encoder import PrecomputedEncoder
+from semsearch.types import Document, Passage, Role, TruncationStats
+from semsearch.utils.passage_context import embedded
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
-JOB = {"encoder": "hashing", "fingerprint": HashingEncoder().fingerprint, "dim": 256, "splitter": {}, "context": True}
+JOB = {
+    "encoder": "hashing",
+    "fingerprint": HashingEncoder().fingerprint,
+    "dim": 256,
+    "splitter": {},
+    "context": True,
+    "version": "1",
+    "index": [1, 2],
+    "commits": 3,
+}
 NOTES = [Document(f"n{n}", f"Note {n} is about kettle number {n}. " * 3, {"n": n}, f"Note {n}") for n in range(12)]
 
 
@@ -67,141 +77,70 @@ class Failing(HashingEncoder):
         return super().encode(texts, role=role)
 
 
-def embedding(model: BaseEncoder | None = None, attempts: Counting | None = None, size: int = 20) -> Embedding:
+def part_encoder(model: BaseEncoder | None = None, attempts: Counting | None = None, size: int = 20) -> PartEncoder:
     model = model or HashingEncoder()
-    encoder = LazyEncoder("the job", model.name, model.fingerprint, model.dim, recorded=None, wanted=model)
-    return Embedding(
-        encoder, Splitter(size=size), context=True, attempts=Counting() if attempts is None else attempts, worker="here"
+    lazy = LazyEncoder("the job", model.name, model.fingerprint, model.dim, recorded=None, wanted=model)
+    return PartEncoder(
+        lazy, Splitter(size=size), context=True, attempts=Counting() if attempts is None else attempts, worker="here"
     )
 
 
-def answers(documents: Sequence[Document], shard: str = "s", how: Embedding | None = None) -> list[Done]:
-    how = how or embedding()
-    return [
-        parts.done_of(how.answer(part).table().to_pylist()[0])
-        for part in parts.parts(shard, [(one, None) for one in documents])
-    ]
+def part_of(documents: Sequence[Document], name: str = "0/0") -> Part:
+    return Part(name, 1, b"".join(packed_item(one, MOST_MESSAGE) for one in documents))
 
 
-def stored(folder: ShardFolder, name: str = "s") -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = pq.read_table(folder.file(name)).to_pylist()
-    return rows
+def answer(documents: Sequence[Document], how: PartEncoder | None = None, name: str = "0/0") -> Answer:
+    """The answer to a part, after its way to the driver."""
+    [row] = (how or part_encoder()).answer(part_of(documents, name)).table().to_pylist()
+    return Answer.of_row(row)
 
 
-def test_the_rows_are_the_passages_and_vectors_of_the_local_path(tmp_path: Path) -> None:
+def test_the_vectors_are_those_of_the_local_path(tmp_path: Path) -> None:
     with Index.create(tmp_path / "local", encoder="hashing", splitter=Splitter(size=20)) as index:
         index.add(NOTES)
-        expected = {
-            (one["document"], one["start"]): (one["text"], index.vectors([one["id"]])[0])
-            for note in NOTES
-            for one in index.passages(note.id)
-        }
-    with ShardFolder(tmp_path / "shards", JOB) as folder:
-        for done in answers(NOTES):
-            folder.put(done)
-        rows = stored(folder)
-    assert {(row["document"], row["start"]) for row in rows} == expected.keys() and len(rows) == len(expected) > 12
-    for row in rows:
-        text, vector = expected[row["document"], row["start"]]
-        assert row["text"] == text and float(np.dot(row["vector"], vector)) > 0.9999
+        rows = [one for note in NOTES for one in index.passages(note.id)]
+        vectors = index.vectors([one["id"] for one in rows])
+        cut = [(one["document"], Passage(one["start"], one["end"], one["text"])) for one in rows]
+    with ArrivedVectors(tmp_path / "vectors", JOB) as arrived:
+        for at in range(0, len(NOTES), 5):
+            arrived.put(answer(NOTES[at : at + 5], name=f"0/{at}"))
+        table = VectorTable(arrived)
+        found = table.find([*(embedded(NOTES[int(uri[1:])], passage) for uri, passage in cut), "Another text."])
+    assert sorted(found) == list(range(len(rows))) and len(rows) > len(NOTES)
+    assert all(float(found[at] @ vector) > 0.9999 for at, vector in enumerate(vectors))
 
 
-def test_a_shard_is_done_once_all_parts_are_there_in_whatever_order(tmp_path: Path) -> None:
-    long = [Document(f"d{n}", f"Word{n} " * 8000) for n in range(9)]
-    done = answers(long)
-    assert len(done) > 2
-    with ShardFolder(tmp_path / "shards", JOB) as folder:
-        for one in reversed(done[1:]):
-            assert not folder.put(one) and not folder.put(one)
-        assert not folder.done
-        assert folder.put(done[0]) and folder.put(done[0])
-        assert folder.done["s"].documents == 9
-        in_order = [row["document"] for row in stored(folder)]
-        assert list(dict.fromkeys(in_order)) == [one.id for one in long]
-
-
-def test_parts_of_an_unfinished_shard_are_forgotten_and_finished_shards_stay(tmp_path: Path) -> None:
-    with ShardFolder(tmp_path / "shards", JOB) as folder:
-        folder.put(answers(NOTES, "whole")[0])
-        [part] = answers(NOTES, "half")
-        folder.put(Done(**{**{name: getattr(part, name) for name in part.__slots__}, "last": False}))
-    with ShardFolder(tmp_path / "shards", JOB) as folder:
-        assert list(folder.done) == ["whole"] and not list(folder.path.glob(".shard-*"))
-        assert folder.keep_only([]) == 1 and not list(folder.path.glob("shard-*"))
-
-
-def test_a_changed_file_of_a_shard_is_found_out_and_embedded_anew(tmp_path: Path) -> None:
-    with ShardFolder(tmp_path / "shards", JOB) as folder:
-        folder.put(answers(NOTES)[0])
-        content = bytearray(folder.file("s").read_bytes())
-        content[len(content) // 2] ^= 1
-        folder.file("s").write_bytes(content)
-        with pytest.raises(Corrupt, match="not what was written"):
-            FoundVectors(HashingEncoder()).use(folder, ["s"])
-    with ShardFolder(tmp_path / "shards", JOB) as folder:
-        assert not folder.done
-
-
-def test_a_folder_is_for_one_encoder_one_process_and_nothing_else(tmp_path: Path) -> None:
-    with ShardFolder(tmp_path / "shards", JOB), pytest.raises(Locked):
-        ShardFolder(tmp_path / "shards", JOB)
-    with pytest.raises(EncoderMismatch):
-        ShardFolder(tmp_path / "shards", {**JOB, "fingerprint": "0" * 16, "encoder": "other"})
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "thesis.odt").write_text("mine")
-    with pytest.raises(UsageError, match=r"thesis\.odt"):
-        ShardFolder(tmp_path / "full", JOB)
-    assert [file.name for file in (tmp_path / "full").iterdir()] == ["thesis.odt"]
-
-
-@pytest.mark.parametrize(
-    ("content", "error", "said"),
-    [
-        ("", Corrupt, "is damaged"),
-        ("[]", Corrupt, "is damaged"),
-        ('{"format": 1}', Corrupt, "is damaged"),
-        ('{"format": 9, "encoder": "e", "fingerprint": "f"}', SemsearchError, "by a newer semsearch"),
-    ],
-)
-def test_a_description_that_cannot_be_read_is_one_line(
-    tmp_path: Path, content: str, error: type[SemsearchError], said: str
-) -> None:
-    (tmp_path / "job.json").write_text(content)
-    with pytest.raises(error, match=said):
-        ShardFolder(tmp_path, JOB)
-
-
-def test_what_a_kill_has_left_is_removed_and_never_loaded(tmp_path: Path) -> None:
-    with ShardFolder(tmp_path, JOB) as folder:
-        folder.put(answers(NOTES, "kept")[0])
-        folder.put(answers(NOTES, "left")[0])
-    (tmp_path / "shard-left.done").unlink()  # killed between the file and its marker, and then the file has changed
-    (tmp_path / ".shard-left.parquet.new").write_bytes(b"half")
-    (tmp_path / "shard-gone.done").write_text("{}")
-    (tmp_path / ".shard-new").mkdir()
-    (tmp_path / ".shard-new" / "00000007").write_bytes(b"a part of another cut")
-    with ShardFolder(tmp_path, JOB) as folder:
-        folder.put(answers(NOTES, "new")[0])
-        assert "new" in folder.done
-        folder.keep_only(["kept"])
-    assert sorted(one.name for one in tmp_path.glob("*shard-*")) == ["shard-kept.done", "shard-kept.parquet"]
+def test_what_has_arrived_is_there_again_and_a_torn_part_is_not(tmp_path: Path) -> None:
+    with ArrivedVectors(tmp_path, JOB) as arrived:
+        for at in (0, 6, 6):
+            arrived.put(answer(NOTES[at : at + 6], name=f"0/{at}"))
+        with pytest.raises(Locked):
+            ArrivedVectors(tmp_path, JOB)
+    first, second = sorted(tmp_path.glob("*.part"))
+    second.write_bytes(second.read_bytes()[:-1])
+    (tmp_path / f".{'0' * 64}.part.new").write_bytes(b"half")  # as a kill leaves it
+    with ArrivedVectors(tmp_path, JOB) as arrived:
+        assert (list(arrived.parts), len(arrived.documents), arrived.removed, arrived.why) == ([first], 6, 1, "")
+    for job, why in (({**JOB, "fingerprint": "0" * 16}, "by another encoder"), (JOB, "by another encoder")):
+        with ArrivedVectors(tmp_path, job) as arrived:
+            assert (len(arrived.documents), arrived.why) == (0, why) and not list(tmp_path.glob("*.part"))
 
 
 def test_a_document_at_which_the_encoder_fails_once_is_embedded_after_all() -> None:
-    [done] = answers([*NOTES, Document("p", "This is poison.")], how=embedding(Failing(1)))
-    assert not done.failed and done.documents == 13
+    done = answer([*NOTES, Document("p", "This is poison.")], how=part_encoder(Failing(1)))
+    assert not done.set_aside and done.documents == 13
 
 
 def test_a_document_at_which_the_encoder_fails_twice_is_set_aside_with_its_reason() -> None:
-    [done] = answers([*NOTES[:6], Document("p", "This is poison."), *NOTES[6:]], how=embedding(Failing(10**6)))
-    assert [(one.document, "poisoned" in one.reason) for one in done.failed] == [("p", True)]
-    assert done.documents == 12
+    done = answer([*NOTES[:6], Document("p", "This is poison."), *NOTES[6:]], how=part_encoder(Failing(10**6)))
+    [(key, reason)] = done.set_aside.items()
+    assert key == text_key("This is poison.").hex() and "poisoned" in reason and done.documents == 12
 
 
 def test_a_long_document_gives_signs_of_life_and_the_same_passages() -> None:
     attempts = Counting()
     words = " ".join(f"word{n}" for n in range(12_000))
-    [done] = answers([Document("long", words)], how=embedding(attempts=attempts, size=20))
+    done = answer([Document("long", words)], how=part_encoder(attempts=attempts, size=20))
     assert done.passages == len(passages(Document("long", words), Splitter(size=20), HashingEncoder().count_tokens))
     assert attempts.beats == -(-done.passages // 256) > 1
 
@@ -216,9 +155,11 @@ def test_the_watch_goes_on_while_actors_do_and_ends_with_them() -> None:
 
     beats = iter([1, 2, 3, 3])
     ray = SimpleNamespace(get=lambda asked, timeout: asked)
-    desk = SimpleNamespace(beats=SimpleNamespace(remote=lambda: next(beats)), problems=SimpleNamespace(remote=list))
+    coordinator = SimpleNamespace(
+        beats=SimpleNamespace(remote=lambda: next(beats)), problems=SimpleNamespace(remote=list)
+    )
     with pytest.raises(SemsearchError, match="stands still"):
-        list(pool.answers(ray, Dataset(), desk, 0.01, parts.done_of, ""))
+        list(pipeline.answers(ray, Dataset(), coordinator, 0.01))
     Dataset.released.set()
     assert next(beats, None) is None  # all four were asked for
 
@@ -229,7 +170,7 @@ def test_an_encoder_that_fails_at_everything_ends_the_job() -> None:
             raise ValueError("no memory for anything")
 
     with pytest.raises(EncodingFailed, match="plain sentence"):
-        answers(NOTES, how=embedding(Broken()))
+        answer(NOTES, how=part_encoder(Broken()))
 
 
 def test_a_document_that_ended_its_process_twice_is_set_aside_and_its_neighbours_are_not() -> None:
@@ -244,45 +185,43 @@ def test_a_document_that_ended_its_process_twice_is_set_aside_and_its_neighbours
 
     attempts, runs = Counting(), 0
     some = [*NOTES[:6], Document("d", "This is deadly."), *NOTES[6:]]
-    [part] = parts.parts("s", [(one, None) for one in some])
+    part = part_of(some)
     while True:
         runs += 1
         try:
-            done = embedding(Deadly(), attempts).answer(part)  # a new process, with the counts of the desk
+            done = part_encoder(Deadly(), attempts).answer(part)  # a new process, with the counts of the coordinator
             break
         except Killed:
             assert runs < 10
-    assert [one.document for one in done.failed] == ["d"] and done.documents == 12 and runs == 5
+    assert list(done.set_aside) == [text_key("This is deadly.").hex()] and done.documents == 12 and runs == 5
 
 
-def test_an_index_takes_the_vectors_of_the_shards_and_encodes_nothing(tmp_path: Path) -> None:
+def test_an_index_takes_the_vectors_that_have_arrived_and_encodes_nothing(tmp_path: Path) -> None:
     for note in NOTES:
         (tmp_path / f"{note.id}.txt").write_text(note.text)
     with Index.create(tmp_path / "first", encoder="hashing", splitter=Splitter(size=20)) as index:
         index.sync(tmp_path, SyncOptions())
-        known = [index.get(note) for note in index.matching()]
+        stored = [index.get(note) for note in index.matching()]
     model = HashingEncoder()
-    encoder = FoundVectors(model)
-    with ShardFolder(tmp_path / ".shards", JOB) as folder:
-        found = [Document(one["document"], one["text"], one["metadata"], one["title"]) for one in known]
-        for done in answers(found):
-            folder.put(done)
-        encoder.use(folder, ["s"])
+    encoder = PrecomputedEncoder(model)
+    with ArrivedVectors(tmp_path / ".vectors", JOB) as arrived:
+        arrived.put(answer([Document(one["document"], one["text"], one["metadata"], one["title"]) for one in stored]))
+        encoder.use(arrived)
         before = model.embedded
         with Index.create(tmp_path / "second", encoder=encoder, splitter=Splitter(size=20)) as index:
             report = index.sync(tmp_path, SyncOptions())
             assert report.added == len(NOTES) and model.embedded - before <= 300  # the null distribution's own texts
-            assert encoder.found == report.passages == report.vectors
+            assert encoder.taken == report.passages == report.vectors
 
 
 def test_texts_that_were_set_aside_are_skipped_by_the_index_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "p.txt").write_text("This is poison.")
     (tmp_path / "q.txt").write_text("This is tea.")
-    encoder = FoundVectors(HashingEncoder())
-    with ShardFolder(tmp_path / ".shards", JOB) as folder:
+    encoder = PrecomputedEncoder(HashingEncoder())
+    with ArrivedVectors(tmp_path / ".vectors", JOB) as arrived:
         read = [Document("p.txt", "This is poison.", title="p"), Document("q.txt", "This is tea.", title="q")]
-        folder.put(answers(read, how=embedding(Failing(10**6)))[0])
-        encoder.use(folder, ["s"])
+        arrived.put(answer(read, how=part_encoder(Failing(10**6))))
+        encoder.use(arrived)
         with Index.create(tmp_path / "notes", encoder=encoder) as index:
             report = index.sync(tmp_path, SyncOptions())
     assert (report.added, [(one.path, "poisoned" in one.reason) for one in report.skipped]) == (1, [("p.txt", True)])
@@ -293,12 +232,12 @@ def test_a_text_that_a_failed_document_shares_with_others_is_stored_with_them(tm
     records = {"p": f"{shared} This is poison.", "q": shared}
     lines = [json.dumps({"id": name, "text": text}) for name, text in records.items()]
     (tmp_path / "notes.jsonl").write_text("\n".join(lines) + "\n")
-    encoder = FoundVectors(HashingEncoder())
+    encoder = PrecomputedEncoder(HashingEncoder())
     with Index.create(tmp_path / "notes", encoder=encoder, splitter=Splitter(size=20)) as index:
-        with ShardFolder(tmp_path / ".shards", JOB) as folder:
+        with ArrivedVectors(tmp_path / ".vectors", JOB) as arrived:
             found = [Document(name, text) for name, text in records.items()]
-            folder.put(answers(found, how=embedding(Failing(10**6)))[0])
-            encoder.use(folder, ["s"])
+            arrived.put(answer(found, how=part_encoder(Failing(10**6))))
+            encoder.use(arrived)
             report = index.sync(tmp_path / "notes.jsonl", SyncOptions())
         assert (report.added, [one.path for one in report.skipped]) == (1, ["p"])
 
@@ -316,11 +255,11 @@ def test_texts_that_were_cut_are_counted_as_on_the_local_path(tmp_path: Path) ->
             self.cut.tokens += 7 * len(texts)
             return super().encode(texts, role=role)
 
-    encoder = FoundVectors(HashingEncoder())
+    encoder = PrecomputedEncoder(HashingEncoder())
     (tmp_path / "q.txt").write_text("This is tea.")
-    with ShardFolder(tmp_path / ".shards", JOB) as folder:
-        folder.put(answers([Document("q.txt", "This is tea.", title="q")], how=embedding(Short()))[0])
-        encoder.use(folder, ["s"])
+    with ArrivedVectors(tmp_path / ".vectors", JOB) as arrived:
+        arrived.put(answer([Document("q.txt", "This is tea.", title="q")], how=part_encoder(Short())))
+        encoder.use(arrived)
         with Index.create(tmp_path / "notes", encoder=encoder) as index:
             report = index.sync(tmp_path, SyncOptions())
     assert (report.cut_passages, report.cut_tokens) == (1, 7)
@@ -330,7 +269,7 @@ def test_an_index_of_another_encoder_is_refused_before_anything_is_embedded(tmp_
     (tmp_path / "q.txt").write_text("This is tea.")
     Index.create(tmp_path / "notes", encoder=HashingEncoder(dim=64)).close()
     ahead = embedded_ahead(
-        tmp_path / "notes", FoundVectors(HashingEncoder()), [tmp_path], SyncOptions(), Engine("127.0.0.1:6")
+        tmp_path / "notes", PrecomputedEncoder(HashingEncoder()), [tmp_path], SyncOptions(), Engine("127.0.0.1:6")
     )
     with pytest.raises(EncoderMismatch), ahead:
         pass
@@ -397,7 +336,7 @@ def test_options_of_ray_are_refused_without_it(cli: CommandLine, tmp_path: Path,
 
 def test_a_part_of_bytes_that_are_no_messages_is_refused() -> None:
     with pytest.raises(ValueError):
-        list(Part("s", 0, True, b"\0" * 15 + b"\2" + b"{}"))
+        list(Part("0/0", 0, b"\0" * 15 + b"\2" + b"{}"))
 
 
 def test_a_device_is_refused_where_workers_embed(cli: CommandLine, tmp_path: Path) -> None:

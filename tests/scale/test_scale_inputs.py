@@ -9,7 +9,7 @@ import pytest
 
 from semsearch import Index, SyncOptions
 from semsearch.indexing import sources
-from semsearch.scale import inputs
+from semsearch.scale import input_files
 from semsearch.stores import drivers
 
 
@@ -29,7 +29,7 @@ def embedded(notes: Path, paths: Sequence[Path] = (), **options: bool) -> list[s
     index = notes.parent / "index"
     with drivers.find(index).open_reader(index) as reader:
         update = sources.update(paths or [notes], SyncOptions(**options), reader.recipe())  # type: ignore[arg-type]
-        return sorted(file.uri for file in inputs.of_index(update, reader).files)
+        return sorted(file.uri for file in input_files.of_index(update, reader).files)
 
 
 def test_new_and_changed_files_are_embedded(notes: Path) -> None:

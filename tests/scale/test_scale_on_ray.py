@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,7 @@ from semsearch import Index
 pytestmark = pytest.mark.scale
 PostgresServer = postgres_server.PostgresServer
 WAIT_S = 240.0
-SHARD = 500  # documents
+SHARD = 500  # documents that a task reads
 MANY = 12_000
 WORDS = ["kettle", "boiler", "diesel", "piano", "orchard", "harbour", "ledger", "comet", "violin", "glacier"]
 
@@ -106,8 +105,10 @@ def wait_for(condition: object, process: subprocess.Popen[str]) -> None:
         time.sleep(0.05)
 
 
-def markers(folder: Path) -> Sequence[Path]:
-    return list(folder.glob("shard-*.done"))
+def arrived(folder: Path) -> int:
+    """Documents that have arrived for an index."""
+    heads = (file.read_bytes().partition(b"\n")[0] for file in folder.glob("*.part"))
+    return sum(len(json.loads(head)["keys"]) // 32 for head in heads)
 
 
 @pytest.mark.parametrize("model", ["hashing", "default"])
@@ -161,9 +162,9 @@ import json, os, sys, time
 from collections.abc import Iterator
 from pathlib import Path
 from semsearch import Encoder, Index, SyncOptions
-from semsearch.scale import jobs, parts, pipeline
+from semsearch.scale import embedding_job, parts, pipeline
 from semsearch.scale.cluster import Engine
-from semsearch.scale.found_vectors import FoundVectors
+from semsearch.scale.precomputed_encoder import PrecomputedEncoder
 
 class Seen:  # in place of the actor: there is no GPU here, Ray only counts two
     def __init__(self, *given):
@@ -171,17 +172,17 @@ class Seen:  # in place of the actor: there is no GPU here, Ray only counts two
 
     def __call__(self, rows):
         for row in rows.to_pylist():
-            part = parts.part_of(row)
+            part = parts.Part.of_row(row)
             time.sleep(0.3)
             seen = f"{self._device} {os.environ.get('CUDA_VISIBLE_DEVICES')}"
-            yield parts.Done(part.shard, part.number, part.last, b"", 1, 1, 1, 0.3, seen).table()
+            yield parts.Answer(part.name, part.size, b"", b"", 1, 1, 1, 0.3, seen).table()
 
-pipeline.Embedder = Seen
+pipeline.EmbeddingActor = Seen
 folder, index, address = map(str, sys.argv[1:])
 engine = Engine(address, 2, 2, cpus=0.5, gpus=1.0)
 Index.create(index, encoder="hashing").close()
-encoder = FoundVectors(Encoder.load("hashing"))
-with jobs.embedded_ahead(Path(index), encoder, [Path(folder)], SyncOptions(), engine, size=5) as report:
+encoder = PrecomputedEncoder(Encoder.load("hashing"))
+with embedding_job.embedded_ahead(Path(index), encoder, [Path(folder)], SyncOptions(), engine, size=5) as report:
     print(json.dumps(sorted(report.workers)))
 """
 
@@ -209,12 +210,12 @@ def test_a_kill_in_the_middle_costs_no_document_and_doubles_none(
     process = command(
         rays, many, "-n", tmp_path / "ray", "-m", "hashing", "--shard-size", SHARD, "--workers", "3", "--json"
     )
-    wait_for(lambda: len(markers(waiting)) >= 4, process)
+    wait_for(lambda: arrived(waiting) >= 4 * SHARD, process)
     if victim == "node":
         rays.kill(added)
     else:
         os.kill(rays.actors()[0], signal.SIGKILL)
-    assert len(markers(waiting)) < MANY // SHARD
+    assert arrived(waiting) < MANY
     code, out, err = ran(process)
     assert code == 0, err
     assert json.loads(out)["documents"]["added"] == MANY
@@ -227,14 +228,14 @@ def test_after_a_kill_of_the_driver_only_what_is_missing_is_embedded(rays: Clust
     waiting = tmp_path / ".ray.embedding"
     given = (many, "-n", tmp_path / "ray", "-m", "hashing", "--shard-size", SHARD, "--workers", "2")
     process = command(rays, *given)
-    wait_for(lambda: len(markers(waiting)) >= 4, process)
+    wait_for(lambda: arrived(waiting) >= 4 * SHARD, process)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    done = len(markers(waiting))
-    assert 4 <= done < MANY // SHARD
+    done = arrived(waiting)
+    assert 4 * SHARD <= done < MANY
     found, err = ok(rays, *given)
     assert found["documents"]["added"] == MANY  # type: ignore[index]
-    assert f"{done} of {MANY // SHARD} shards were complete; {MANY - done * SHARD:,} documents" in err
+    assert f"{done:,} documents had been embedded before; {MANY - done:,} documents" in err
     with Index.create(tmp_path / "local", encoder="hashing") as index:
         index.sync([many])
     assert_same(tmp_path / "ray", tmp_path / "local")
@@ -243,12 +244,12 @@ def test_after_a_kill_of_the_driver_only_what_is_missing_is_embedded(rays: Clust
 def test_ctrl_c_ends_the_job_and_the_next_run_goes_on(rays: Cluster, many: Path, tmp_path: Path) -> None:
     given = (many, "-n", tmp_path / "ray", "-m", "hashing", "--shard-size", SHARD, "--workers", "2")
     process = command(rays, *given)
-    wait_for(lambda: len(markers(tmp_path / ".ray.embedding")) >= 2, process)
+    wait_for(lambda: arrived(tmp_path / ".ray.embedding") >= 2 * SHARD, process)
     process.send_signal(signal.SIGINT)
     code, _, err = ran(process)
     assert code == 130 and "Traceback" not in err, err
     found, err = ok(rays, *given)
-    assert found["documents"]["added"] == MANY and "shards were complete" in err  # type: ignore[index]
+    assert found["documents"]["added"] == MANY and "had been embedded before" in err  # type: ignore[index]
 
 
 def test_more_workers_than_fit_are_refused_with_the_setting_to_change(

@@ -16,37 +16,45 @@ from semsearch.chunking.splitter import Splitter
 from semsearch.documents import waiting_vectors
 from semsearch.encoders.index_encoder import LazyEncoder
 from semsearch.errors import Locked
-from semsearch.scale import jobs, parts
-from semsearch.scale.actors import How
+from semsearch.scale import embedding_job, parts
+from semsearch.scale.arrived_vectors import ArrivedVectors
 from semsearch.scale.cluster import Engine
-from semsearch.scale.desk import Desk
-from semsearch.scale.encoding import Embedding
-from semsearch.scale.found_vectors import FoundVectors
+from semsearch.scale.coordinator import Coordinator
+from semsearch.scale.embedding_actor import JobSettings
+from semsearch.scale.embedding_job import embedded_ahead
 from semsearch.scale.job_report import JobReport
-from semsearch.scale.jobs import embedded_ahead
-from semsearch.scale.shards.shard import Shard
-from semsearch.scale.stored.shard_folder import ShardFolder
+from semsearch.scale.keys import DocumentKeys
+from semsearch.scale.part_encoder import PartEncoder
+from semsearch.scale.precomputed_encoder import PrecomputedEncoder
+from semsearch.scale.shards import Shard
 from semsearch.types import SyncReport
 
 
 def in_this_process(end: Callable[[], None]) -> Any:
-    """`job.run` without a cluster: the shards are embedded here. `end` is called once all of them are on disk."""
+    """`embedding_job._run` without a cluster: the parts are embedded here. `end` is called once all are on disk."""
 
-    def run(shards: list[Shard], how: How, _: Any, __: Any, folder: ShardFolder, *___: Any, **more: Any) -> JobReport:
+    def run(
+        pending: list[Shard],
+        how: JobSettings,
+        _: Any,
+        __: Any,
+        arrived: ArrivedVectors,
+        present: DocumentKeys,
+        report: JobReport,
+        *___: Any,
+    ) -> None:
         model = Encoder.load(how.reference)
         encoder = LazyEncoder("the job", how.name, how.fingerprint, how.dim, recorded=None, wanted=model)
-        actor = Embedding(
-            encoder, Splitter(**how.splitter), context=how.context, attempts=Desk({}), worker="this process"
+        actor = PartEncoder(
+            encoder, Splitter(**how.splitter), context=how.context, attempts=Coordinator({}), worker="this process"
         )
-        report = JobReport(len(shards), before=sum(shard.name in folder.done for shard in shards))
-        for shard in shards:
-            if shard.name not in folder.done:
-                for part in parts.parts(shard.name, parts.located(shard.pieces), more.get("known")):
-                    done = actor.answer(part)
-                    folder.put(done)
-                    report.add(done)
+        for number, shard in enumerate(pending):
+            for part in parts.parts(number, shard, present):
+                answer = actor.answer(part)
+                if answer.documents:
+                    arrived.put(answer)
+                report.add(answer)
         end()
-        return report
 
     return run
 
@@ -65,25 +73,25 @@ def write(home: Path, count: int) -> Path:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Four notes in an index, and a fifth one that a job has embedded for it when it was interrupted."""
     monkeypatch.setenv("SEMSEARCH_EMBEDDING_CACHE_MB", "0")
-    monkeypatch.setattr(jobs.job, "run", in_this_process(interrupted))
+    monkeypatch.setattr(embedding_job, "_run", in_this_process(interrupted))
     with Index.create(tmp_path / "notes", encoder="hashing") as index:
         index.sync(write(tmp_path, 4), SyncOptions())
     write(tmp_path, 5)
     with pytest.raises(KeyboardInterrupt):
         update(tmp_path / "notes")
-    assert jobs.is_waiting(tmp_path / "notes")
-    monkeypatch.setattr(jobs.job, "run", in_this_process(lambda: None))
+    assert embedding_job.is_waiting(tmp_path / "notes")
+    monkeypatch.setattr(embedding_job, "_run", in_this_process(lambda: None))
     return tmp_path
 
 
 def update(index: Path) -> tuple[JobReport, SyncReport, int]:
     """The report of a job, that of the update, and how many passages were embedded here in spite of it."""
-    encoder = FoundVectors(Encoder.load("hashing"))
+    encoder = PrecomputedEncoder(Encoder.load("hashing"))
     paths = [index.parent / "notes.jsonl"]
     ahead = embedded_ahead(index, encoder, paths, SyncOptions(), Engine("127.0.0.1:6"))
     with ahead as done, Index.open(index, encoder=encoder) as opened:
         synced = opened.sync(paths, SyncOptions())
-    return done, synced, synced.added + synced.changed - encoder.found
+    return done, synced, synced.added + synced.changed - encoder.taken
 
 
 def test_the_next_run_takes_what_waits(home: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -107,12 +115,12 @@ def test_what_waits_goes_with_a_removed_index(home: Path, cli: CommandLine) -> N
 
 def test_an_index_for_which_a_job_is_at_work_is_neither_removed_nor_renamed(home: Path) -> None:
     place = waiting_vectors.folder(home / "notes")
-    with ShardFolder(place, json.loads((place / "job.json").read_text())):
+    with ArrivedVectors(place, json.loads((place / "job.json").read_text())):
         with pytest.raises(Locked):
             admin.remove(home / "notes")
         with pytest.raises(Locked):
             admin.rename(home / "notes", "letters")
-        assert jobs.is_waiting(home / "notes")
+        assert embedding_job.is_waiting(home / "notes")
     with Index.open(home / "notes") as index:
         assert len(index) == 4
 
@@ -124,7 +132,7 @@ def test_an_index_made_anew_by_the_same_name_has_everything_embedded_by_the_job(
     Index.create(home / "notes", encoder="hashing").close()
     done, synced, here = update(home / "notes")
     assert (done.before, done.embedded, synced.added, here) == (0, 5, 5, 0)
-    told = "1 shard waited for notes, embedded for another index of that name. These documents are embedded again."
+    told = "1 part waited for notes, embedded for another index of that name. These documents are embedded again."
     assert caplog.messages == [told]
 
 
@@ -132,12 +140,13 @@ def test_an_index_made_anew_by_the_same_name_has_everything_embedded_by_the_job(
     ("changed", "said"),
     [
         ({"version": "0.0.1"}, "by semsearch 0.0.1"),
-        ({"version": None}, "by an earlier semsearch"),
+        ({"version": None}, "by a job that cannot be read"),
         ({"fingerprint": "0" * 16}, "by another encoder"),
         ({"index": [1, 2]}, "for another index of that name"),
         ({"commits": 10**9}, "for another index of that name"),
         ({"commits": "many"}, "by a job that cannot be read"),
-        ({"format": 99}, "by a job that cannot be read"),
+        ({"format": 99}, "by another version of semsearch"),
+        ({"splitter": {}}, "with other passages"),
     ],
 )
 def test_what_another_job_has_embedded_is_embedded_again_and_said_in_a_line(
@@ -154,13 +163,13 @@ def test_what_another_job_has_embedded_is_embedded_again_and_said_in_a_line(
 def test_a_job_that_ends_early_leaves_its_new_index_to_the_next_run(
     tmp_path: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs.job, "run", in_this_process(interrupted))
+    monkeypatch.setattr(embedding_job, "_run", in_this_process(interrupted))
     given = ("index", write(tmp_path, 5), "-n", "new", "--home", tmp_path, "-m", "hashing", "--engine", "ray")
-    assert cli(*given).code == 130 and jobs.is_waiting(tmp_path / "new")
-    monkeypatch.setattr(jobs.job, "run", in_this_process(lambda: None))
+    assert cli(*given).code == 130 and embedding_job.is_waiting(tmp_path / "new")
+    monkeypatch.setattr(embedding_job, "_run", in_this_process(lambda: None))
     ran = cli.ok(*given, "--json")
-    assert ran.json["documents"]["added"] == 5 and "nothing to embed: 1 shard of 1" in ran.err
-    assert not jobs.is_waiting(tmp_path / "new")
+    assert ran.json["documents"]["added"] == 5 and "5 documents had been embedded before; nothing to embed." in ran.err
+    assert not embedding_job.is_waiting(tmp_path / "new")
 
 
 def test_a_job_that_is_refused_leaves_neither_an_index_nor_a_folder(
@@ -169,7 +178,7 @@ def test_a_job_that_is_refused_leaves_neither_an_index_nor_a_folder(
     def refused(*_: object, **__: object) -> JobReport:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(jobs.job, "run", refused)
+    monkeypatch.setattr(embedding_job, "_run", refused)
     file = write(tmp_path, 5)
     assert cli("index", file, "-n", "new", "--home", tmp_path, "-m", "hashing", "--engine", "ray").code == 130
     assert not admin.exists(tmp_path / "new") and not waiting_vectors.folder(tmp_path / "new").exists()

@@ -17,7 +17,7 @@ from semsearch.types import Progress, SyncReport
 if TYPE_CHECKING:
     from semsearch import SyncOptions
     from semsearch.scale.cluster import Engine
-    from semsearch.scale.found_vectors import FoundVectors
+    from semsearch.scale.precomputed_encoder import PrecomputedEncoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class RayJob:
     """Embedding on Ray for one command: in place of the model, `encoder` gives an index what the cluster embedded."""
 
     engine: Engine
-    encoder: FoundVectors
+    encoder: PrecomputedEncoder
     size: int
 
     def sync(
@@ -37,20 +37,20 @@ class RayJob:
         options: Options,
     ) -> SyncReport:
         """`Index.sync` with vectors from the cluster."""
-        ahead = scale.jobs.embedded_ahead(index.path, self.encoder, paths, how, self.engine, size=self.size, tell=tell)
-        with ahead as report:
+        embedding, given = scale.embedding_job, (index.path, self.encoder, paths, how, self.engine)
+        with embedding.embedded_ahead(*given, size=self.size, tell=tell) as report:
             if not options.quiet:
                 console.note(report.summary())
             synced = index.sync(paths, how, tell)
-            return scale.jobs.with_written(synced, report) if report.written else synced
+            return embedding.with_written(synced, report) if report.written else synced
 
     @staticmethod
     def is_waiting(index: semsearch.Index) -> bool:
         """Whether something that is embedded waits for the index: the next run takes it from there."""
-        return scale.jobs.is_waiting(index.path)
+        return scale.embedding_job.is_waiting(index.path)
 
 
 def job(found: RayOptions, engine: Engine, model: str) -> RayJob:
     """The job of a command. `model`: the encoder, by name. Raises NotFound, UsageError."""
-    encoder = scale.found_vectors.FoundVectors(semsearch.Encoder.load(model))
-    return RayJob(engine, encoder, found.shard_size or scale.jobs.SIZE)
+    encoder = scale.precomputed_encoder.PrecomputedEncoder(semsearch.Encoder.load(model))
+    return RayJob(engine, encoder, found.shard_size or scale.embedding_job.SIZE)

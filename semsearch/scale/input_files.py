@@ -8,54 +8,53 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from semsearch.documents import loaders
-from semsearch.documents.walk import FileEntry
 from semsearch.errors import Unreadable
 from semsearch.indexing import file_reader, sources
 from semsearch.indexing.sources import SourceFile
-from semsearch.scale import parts
-from semsearch.scale.known import Known
-from semsearch.scale.shards.shard import File, Piece
+from semsearch.scale.keys import DocumentKeys, document_key
+from semsearch.scale.parts import documents
+from semsearch.scale.shards import File, Piece
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import UNFINISHED, Source, text_hash
-from semsearch.types import Document, Skipped
+from semsearch.types import Skipped
 
 
 @dataclass
 class Input:
-    """The files to embed, what cannot be read, and the keys of documents in them that are stored already."""
+    """The files to embed, as sources of a store too, and the keys of documents in them that are stored already."""
 
     files: list[File] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    known: list[bytes] = field(default_factory=list)  # one text of keys for each file
-    sources: list[Source] = field(default_factory=list)  # of the files, for a store
+    sources: list[Source] = field(default_factory=list)
+    stored: list[bytes] = field(default_factory=list)  # the keys of a file, one after the other
+
+    def add(self, one: SourceFile) -> None:
+        """A file to embed."""
+        self.files.append(_file(one))
+        self.sources.append(one.source)
 
 
 def of_index(update: sources.Update, reader: StoreReader) -> Input:
     """The files that are not in the store as they are now, and which of their documents are."""
-    found = Input()
+    job = Input()
     there, new, unseen = set[int](), list[SourceFile](), list[Path]()
-    for one in _walked(update, found, unseen):
-        file = _file(one)
-        known = reader.sources_at(one.naming.base, [one.path]).get(one.path)
-        if known is None:
+    for one in _walked(update, unseen):
+        stored = reader.sources_at(one.naming.base, [one.path]).get(one.path)
+        if stored is None:
             new.append(one)
             continue
-        there.add(known.id)
+        there.add(stored.id)
         if not update.options.force:
-            if _is_stored(one, known):
+            if _is_stored(one, stored):
                 continue
-            stamps = reader.documents_of(known.id)
-            keys = Known.of(parts.key(stamp.uri, stamp.sha256, stamp.title) for stamp in stamps)
-            if keys and _all_stored(file, keys):
+            stamps = reader.documents_of(stored.id)
+            keys = DocumentKeys.joined(document_key(stamp.uri, stamp.sha256, stamp.title) for stamp in stamps)
+            if len(keys) and _all_stored(_file(one), keys):
                 continue
-            found.known.append(keys.keys.tobytes())
-        found.files.append(file)
-        found.sources.append(one.source)
+            job.stored.append(keys.keys.tobytes())
+        job.add(one)
     for one in _not_moved(new, update, reader, there, unseen):
-        found.files.append(_file(one))
-        found.sources.append(one.source)
-    return found
+        job.add(one)
+    return job
 
 
 def _not_moved(
@@ -91,13 +90,10 @@ def _content(one: SourceFile) -> tuple[str, str] | None:
         return None
 
 
-def _walked(update: sources.Update, found: Input, unseen: list[Path]) -> Iterator[SourceFile]:
+def _walked(update: sources.Update, unseen: list[Path]) -> Iterator[SourceFile]:
     present = [scope for scope in update.scopes if scope.exists()]
-    for item in sources.walked(present, update.roots, update.options, unseen, found.warnings):
-        if isinstance(item, Skipped):
-            found.skipped.append(item)
-        else:
-            yield item
+    items = sources.walked(present, update.roots, update.options, unseen, [])
+    return (item for item in items if not isinstance(item, Skipped))
 
 
 def _file(one: SourceFile) -> File:
@@ -106,27 +102,22 @@ def _file(one: SourceFile) -> File:
     return File(one.uri, one.entry.location, one.entry.size, root.kind, fields)
 
 
-def _is_stored(one: SourceFile, known: Source) -> bool:
+def _is_stored(one: SourceFile, stored: Source) -> bool:
     """Whether a file has the size and time, or the content, that it had when all of it was stored."""
     root, now = one.naming.root, one.entry
-    if root.fields.sql or known.size == UNFINISHED:
+    if root.fields.sql or stored.size == UNFINISHED:
         return False
     try:
-        if known.loader != loaders.loader_for(now.path, root.kind):
+        if stored.loader != loaders.loader_for(now.path, root.kind):
             return False
-        return _same_time(now, known) or (
-            known.size == now.size and file_reader.file_hash(now.path).sha256 == known.sha256
-        )
+        if stored.size != now.size:
+            return False
+        return stored.mtime_ns == now.mtime_ns or file_reader.file_hash(now.path).sha256 == stored.sha256
     except Unreadable:
         return False
 
 
-def _all_stored(file: File, keys: Known) -> bool:
+def _all_stored(file: File, keys: DocumentKeys) -> bool:
     """Whether the vectors of all documents of a file are there: records were removed, cannot be read, or other facts
     about them have changed."""
-    items = (item for item in parts.documents([Piece(file)]) if isinstance(item, Document))
-    return all(parts.key(item.id, text_hash(item.text), item.title) in keys for item in items)
-
-
-def _same_time(now: FileEntry, known: Source) -> bool:
-    return (known.mtime_ns, known.size) == (now.mtime_ns, now.size)
+    return all(document_key(one.id, text_hash(one.text), one.title) in keys for one in documents(Piece(file)))

@@ -1,1 +1,0 @@
-"""The input of a job: what is cut into which shards, and objects in a store."""

@@ -1,1 +1,0 @@
-"""The folder into which a job writes, and what its files say."""
