@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from helpers.commandline import CommandLine
 
-    from scripts.postgres_server import PostgresServer
+    from scripts.shared.postgres_server import PostgresServer
     from semsearch.encoders.encoder import Encoder
     from semsearch.encoders.hashing import HashingEncoder
 

@@ -29,9 +29,7 @@ class RayOptions:
     ] = None
     cpus_per_worker: Annotated[float | None, value("N", "Ray: processors of a worker.  [default: 1]")] = None
     gpus_per_worker: Annotated[float | None, value("N", "Ray: GPUs of a worker.  [default: 0]")] = None
-    shard_size: Annotated[
-        int | None, value("N", "Ray: documents that a task reads.  [default: 10000]", min=1)
-    ] = None
+    shard_size: Annotated[int | None, value("N", "Ray: documents that a task reads.  [default: 10000]", min=1)] = None
     stall_after: Annotated[float | None, value("S", "Ray: end with an error after S seconds without a result.")] = None
 
     def chosen(self) -> Engine | None:

@@ -14,7 +14,7 @@ import pytest
 
 from helpers.scripts import loaded
 
-postgres_server = loaded("postgres_server")
+postgres_server = loaded("shared.postgres_server")
 _numbers = itertools.count(1)
 PATIENCE = 60.0  # seconds
 

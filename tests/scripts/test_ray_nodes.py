@@ -10,7 +10,7 @@ from pathlib import Path
 
 from helpers.scripts import loaded
 
-ray_nodes = loaded("ray_nodes")
+ray_nodes = loaded("shared.ray_nodes")
 
 
 def test_a_node_does_not_wait_for_what_a_slow_agent_will_say(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from helpers.stores import WIDE
 from semsearch import Document, Index, admin
 
 if TYPE_CHECKING:
-    from scripts.postgres_server import PostgresServer
+    from scripts.shared.postgres_server import PostgresServer
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from helpers.postgres import missing, new_database
 from helpers.stores import DIM, entry, vectors_of
 
 if TYPE_CHECKING:
-    from scripts.postgres_server import PostgresServer
+    from scripts.shared.postgres_server import PostgresServer
     from semsearch.stores.postgres import PostgresWriter
     from semsearch.stores.records import Space
 

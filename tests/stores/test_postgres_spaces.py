@@ -18,7 +18,7 @@ from semsearch.stores import links
 from semsearch.stores.records import UNFINISHED, Space
 
 if TYPE_CHECKING:
-    from scripts.postgres_server import PostgresServer
+    from scripts.shared.postgres_server import PostgresServer
     from semsearch.stores.postgres import PostgresWriter
 
 if missing():

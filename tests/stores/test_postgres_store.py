@@ -25,7 +25,7 @@ from semsearch.stores.records import Space, stable_id
 if TYPE_CHECKING:
     from helpers.commandline import CommandLine
 
-    from scripts.postgres_server import PostgresServer
+    from scripts.shared.postgres_server import PostgresServer
     from semsearch.stores.postgres import PostgresWriter
 
 if missing():

@@ -21,7 +21,7 @@ from semsearch.stores.other_spaces import KEY
 if TYPE_CHECKING:
     from helpers.commandline import CommandLine
 
-    from scripts.postgres_server import PostgresServer
+    from scripts.shared.postgres_server import PostgresServer
     from semsearch.stores.protocol import StoreWriter
     from semsearch.types import JsonObject
 

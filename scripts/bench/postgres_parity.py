@@ -1,11 +1,7 @@
-"""Whether another store finds what a local index finds: SciFact in both, searched in every way.
+"""Whether a collection on PostgreSQL finds what a local index finds: SciFact in both, searched in every way.
 
-    python scripts/scale_parity.py                          in a PostgreSQL server that it starts (package pgserver)
-    python scripts/scale_parity.py --store NAME:ADDRESS     in a server that runs
-    python scripts/scale_parity.py --leads [--store NAME:ADDRESS] [--local FOLDER]
-                                                            article leads in a server, restored from a dump of a local
-                                                            index, which FOLDER has, or gets; are the passages and
-                                                            vectors of each document those of the local index?
+    python -m scripts.bench.postgres_parity                              in a server that it starts (package pgserver)
+    python -m scripts.bench.postgres_parity --store postgres:ADDRESS     in a server that runs
 
 Both hold the same vectors: they are encoded once and kept in the cache of embeddings. Of each mode: nDCG@10 of both,
 and how many of the first ten documents they share; of the vector index: how many of the first ten passages are those of
@@ -16,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import lzma
 import sys
 import tempfile
 import time
@@ -28,8 +23,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from scripts import postgres_server
-from scripts.shared import machine
+from scripts.shared import machine, postgres_server
 from scripts.shared.places import DATA
 from semsearch import Document, Encoder, Index, admin
 from semsearch.evaluation import retrieval
@@ -49,49 +43,6 @@ def documents(collection: retrieval.Collection) -> Iterator[Document]:
     """The documents, with metadata for the filter."""
     for at, document in enumerate(collection.documents()):
         yield replace(document, metadata={"part": at % 10, "kind": "rest" if at % 10 > 6 else "first"})
-
-
-EVERY = 100  # article, whose title is a query
-NEAR = 0.9999  # cosine of two vectors of one text
-
-
-def leads(most: int | None) -> list[Document]:
-    """The first article leads."""
-    with lzma.open(DATA / "enwiki_leads" / "corpus.jsonl.xz", "rt", encoding="utf-8") as lines:
-        records = [json.loads(line) for line in lines]
-    return [Document(f"{at}", one["text"], title=one["title"]) for at, one in enumerate(records[:most])]
-
-
-def leads_in_store(home: Path, store: str, local: Path, encoder: Encoder, most: int | None) -> dict[str, Any]:
-    """How many of the first ten passages of titles are those of an exact search, and how many documents are there."""
-    found = leads(most)
-    with Index.create(local, encoder=encoder, exist_ok=True) as theirs:
-        theirs.add(found)  # what is there already is not embedded again
-        admin.dump(theirs, home / "leads.dump")
-        with admin.restore(home / "leads.dump", "leads-parity", home=home, store=store, trust=True) as ours:
-            space = ours.info()["spaces"][0]
-            row = {key: space[key] for key in ("vectors", "backend", "why")} | nearest_of_titles(ours, found)
-            row |= {"documents": len(found), "unlike": sum(unlike(ours, theirs, one.id) for one in found)}
-            row |= {"problems": ours.verify()}
-    admin.remove("leads-parity", home)
-    return row
-
-
-def nearest_of_titles(index: Index, found: Sequence[Document]) -> dict[str, Any]:
-    """How many of the first ten passages of every 100th title are those of an exact search."""
-    texts = [str(one.title) for one in found[::EVERY]]
-    shared = overlap(nearest(index, texts, exact=False), nearest(index, texts, exact=True))
-    return {"overlap": round(shared, 4), "queries": len(texts)}
-
-
-def unlike(ours: Index, theirs: Index, document: str) -> bool:
-    """Whether a document has other passages in two indexes, or other vectors."""
-    pair = [index.passages(document) for index in (ours, theirs)]
-    texts, places = ([[part[key] for part in parts] for parts in pair] for key in ("text", "start"))
-    if texts[0] != texts[1] or places[0] != places[1]:
-        return True
-    rows = [index.vectors([part["id"] for part in parts]) for index, parts in zip((ours, theirs), pair, strict=True)]
-    return bool(((rows[0] * rows[1]).sum(axis=1) < NEAR).any())
 
 
 def built(home: Path, name: str, store: str, encoder: Encoder, collection: retrieval.Collection) -> tuple[Index, float]:
@@ -149,11 +100,8 @@ def compared(ours: Index, theirs: Index, collection: retrieval.Collection, most:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--store", help="NAME:ADDRESS of a server that runs")
+    parser.add_argument("--store", help="postgres:ADDRESS of a server that runs")
     parser.add_argument("-m", dest="model", default="default", help="another encoder, of all that is compared")
-    parser.add_argument("--leads", action="store_true", help="article leads")
-    parser.add_argument("--local", type=Path, help="with --leads: the local index, kept between runs")
-    parser.add_argument("--documents", type=int, help="with --leads: so many of them")
     parser.add_argument("--queries", type=int, help="of SciFact: the first so many of 300")
     parser.add_argument("--cache", type=Path, help="keep vectors in this file between runs")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
@@ -166,12 +114,6 @@ def main() -> None:
         home.mkdir()
         if store is None:
             store = stack.enter_context(postgres_server.running()).store
-        if chosen.leads:
-            found = leads_in_store(home, store, chosen.local or home / "leads", encoder, chosen.documents)
-            print(json.dumps(found, indent=1))
-            if chosen.json:
-                chosen.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-            return
         collection = retrieval.Collection.read(DATA / "scifact", "test")
         theirs, local_s = built(home, "scifact-local", "local", encoder, collection)
         stack.enter_context(theirs)

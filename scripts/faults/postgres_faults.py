@@ -1,15 +1,18 @@
-"""Break a store's server in the middle of indexing, mend it, run again: is everything there once?
+"""Break a PostgreSQL server in the middle of indexing, mend it, run again: is everything there once?
 
-    unshare --net --mount sh -c 'ip link set lo up; python scripts/scale_faults.py [--fault kill] [--trials 10]'
+    python -m scripts.faults.postgres_faults [--trials 10]                                  needs the package pgserver
+    unshare --mount python -m scripts.faults.postgres_faults --fault full                   as root, on Linux
+
+kill: SIGKILL of the server, which is started again at once. full: its data are on a small disk, which is filled for
+some seconds and then freed; the server is started again where it ended.
 
 A clean run is made first. In each trial `semsearch index` runs as a process of its own; a moment after a random share
-of the documents is there, the fault happens (`server_faults` says which there are), while the process waits; in every
-second kill of the server the process is killed with it. Then the same command runs until it succeeds. Printed for
-each trial, and summed up: documents that the store had acknowledged by the report of a run or by a query before the
-fault and that are missing afterwards (lost), documents and passages that are missing, there twice or left over,
-vectors that differ from the clean run's (cosine below 0.9999), problems that `verify` tells, how many texts the last
-run encoded, and how many of them were there before it. `unclear` are runs that did not end in one line of error with
-a documented exit code.
+of the documents is there, the fault happens, while the process waits; in every second kill of the server the process
+is killed with it. Then the same command runs until it succeeds. Printed for each trial, and summed up: documents that
+the store had acknowledged by the report of a run or by a query before the fault and that are missing afterwards
+(lost), documents and passages that are missing, there twice or left over, vectors that differ from the clean run's
+(cosine below 0.9999), problems that `verify` tells, how many texts the last run encoded, and how many of them were
+there before it. `unclear` are runs that did not end in one line of error with a documented exit code.
 """
 
 from __future__ import annotations
@@ -23,13 +26,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from scripts import postgres_server, server_faults
 from scripts.faults.index_contents import Vectors, compared, contents, document
-from scripts.server_faults import Place, Server
+from scripts.shared import postgres_server
+from scripts.shared.postgres_server import PostgresServer
 from semsearch import Index, admin
 from semsearch.stores import drivers
 
@@ -41,28 +45,74 @@ CODES = (0, 1, 7, -signal.SIGKILL)  # of a run that ends well, fails, waits too 
 WRONG = ("unclear", "lost", "missing", "left_over", "vectors_differ", "problems", "encoded_again")
 
 
-def postgres(place: Place) -> AbstractContextManager[Server]:
-    place.folder.parent.chmod(0o755)  # PostgreSQL does not run as root
-    host = place.host if place.cable is not None else ""
-    return postgres_server.running_at(place.folder, host=host, inside=place.inside)
+class SmallDisk:
+    """A disk in memory, of so many megabytes."""
+
+    def __init__(self, folder: Path, megabytes: int) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True)
+        options = f"size={megabytes}m,mode=0755"
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "faults", str(folder)], check=True)
+
+    def fill(self) -> None:
+        """Take all the room that is left, also that which is freed meanwhile."""
+        with (self.folder / "filled").open("ab", buffering=0) as file:
+            for size in (2**20, 2**12):
+                try:
+                    while True:
+                        file.write(bytes(size))
+                except OSError:
+                    continue
+
+    def free(self) -> None:
+        """Give back what `fill` took."""
+        (self.folder / "filled").unlink()
+
+    def remove(self) -> None:
+        subprocess.run(["umount", "--lazy", str(self.folder)], check=True)
+
+
+@contextmanager
+def disk_of(fault: str, folder: Path, megabytes: int) -> Iterator[SmallDisk | None]:
+    """The disk that `folder` is on, where it is to be full."""
+    disk = SmallDisk(folder, megabytes) if fault == "full" else None
+    try:
+        yield disk
+    finally:
+        if disk is not None:
+            disk.remove()
+
+
+def cause(server: PostgresServer, disk: SmallDisk | None, seconds: float) -> None:
+    """Let the fault happen, and end, at once or after some seconds; then the server runs."""
+    end = time.monotonic() + seconds
+    while disk is not None and time.monotonic() < end:
+        disk.fill()
+        time.sleep(0.2)
+    if disk is not None:
+        disk.free()
+    if disk is None or not server.runs():
+        server.kill()
+        server.start()
 
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--fault", choices=server_faults.FAULTS, default="kill")
+    options.add_argument("--fault", choices=("kill", "full"), default="kill")
     options.add_argument("--trials", type=int, default=10)
     options.add_argument("--documents", type=int, default=1_000)
-    options.add_argument("--seconds", type=float, default=30, help="of a cut, or of a full disk")
+    options.add_argument("--seconds", type=float, default=30, help="of a full disk")
     options.add_argument("--megabytes", type=int, default=1_000, help="of the disk that is filled")
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--json", type=Path, help="write the figures to this file")
     chosen = options.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="faults-") as scratch,
-        server_faults.place(chosen.fault, Path(scratch), chosen.megabytes) as place,
-        postgres(place) as server,
+        disk_of(chosen.fault, Path(scratch) / "server", chosen.megabytes) as disk,
     ):
-        found = tried(chosen, Path(scratch), place, server)
+        Path(scratch).chmod(0o755)  # PostgreSQL does not run as root
+        with postgres_server.running_at(Path(scratch) / "server") as server:
+            found = tried(chosen, Path(scratch), disk, server)
     total = {key: sum(row[key] for row in found) for key in found[0] if key not in TOLD}
     summary = {"store": "postgres", "fault": chosen.fault, "trials": len(found), **total}
     print(json.dumps(summary))
@@ -71,7 +121,9 @@ def main() -> int:
     return 1 if any(total[key] for key in WRONG) else 0
 
 
-def tried(chosen: argparse.Namespace, scratch: Path, place: Place, server: Server) -> list[dict[str, Any]]:
+def tried(
+    chosen: argparse.Namespace, scratch: Path, disk: SmallDisk | None, server: PostgresServer
+) -> list[dict[str, Any]]:
     """The rows of all trials."""
     rng = random.Random(chosen.seed)
     home, folder = scratch / "home", scratch / "documents"
@@ -83,7 +135,7 @@ def tried(chosen: argparse.Namespace, scratch: Path, place: Place, server: Serve
         after, process, acknowledged = in_the_middle(home, folder, f"trial{trial}", server, rng)
         if chosen.fault == "kill" and trial % 2 == 1:
             process.send_signal(signal.SIGKILL)
-        place.cause(server, chosen.seconds, trial)
+        cause(server, disk, chosen.seconds)
         _, said = process.communicate()  # not wait(): a full pipe would hold it up
         row = {"trial": trial, "after_s": round(after, 2), **ended(process.returncode, said)}
         found.append({**row, **completed(home, folder, f"trial{trial}", server, clean, acknowledged)})
@@ -92,7 +144,7 @@ def tried(chosen: argparse.Namespace, scratch: Path, place: Place, server: Serve
 
 
 def in_the_middle(
-    home: Path, folder: Path, name: str, server: Server, rng: random.Random
+    home: Path, folder: Path, name: str, server: PostgresServer, rng: random.Random
 ) -> tuple[float, subprocess.Popen[str], set[str]]:
     """After how many seconds of a run that goes on, the run, and what it has acknowledged, which is not everything.
 
@@ -124,7 +176,7 @@ def ended(code: int, said: str) -> dict[str, Any]:
 
 
 def completed(
-    home: Path, folder: Path, name: str, server: Server, clean: Vectors, acknowledged: set[str]
+    home: Path, folder: Path, name: str, server: PostgresServer, clean: Vectors, acknowledged: set[str]
 ) -> dict[str, int]:
     """What is there once the same command has run again, compared with a clean run, and what that run encoded."""
     whole = finished(home, folder, name, server)
@@ -148,20 +200,20 @@ def write_documents(folder: Path, count: int, rng: random.Random) -> None:
         (folder / f"d{number:05}.txt").write_text(f"Document {number}. {text}\n", encoding="utf-8")
 
 
-def clean_run(home: Path, folder: Path, server: Server) -> tuple[Vectors, float]:
+def clean_run(home: Path, folder: Path, server: PostgresServer) -> tuple[Vectors, float]:
     began = time.monotonic()
     finished(home, folder, "clean", server)
     return contents(home / "clean"), time.monotonic() - began
 
 
-def started(home: Path, folder: Path, name: str, server: Server) -> subprocess.Popen[str]:
+def started(home: Path, folder: Path, name: str, server: PostgresServer) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "semsearch", "--home", str(home), "index", str(folder), "-n", name]
     command += ["--store", server.store, "-m", "hashing", "--json"]
     environment = {**os.environ, "SEMSEARCH_EMBEDDING_CACHE_MB": "0"}
     return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def finished(home: Path, folder: Path, name: str, server: Server) -> set[str]:
+def finished(home: Path, folder: Path, name: str, server: PostgresServer) -> set[str]:
     """Run until a run succeeds; the documents that were there before it.
 
     Of at most TRIES, since a server that was killed takes its time.

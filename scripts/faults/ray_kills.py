@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Kill a part of a Ray cluster with SIGKILL in the middle of embedding: is everything there once?
 
-    scripts/ray_faults.py actor|node|driver ... [--trials 10] [--documents 900] [-o FIGURES.json]
+    python -m scripts.faults.ray_kills actor|node|driver ... [--trials 10] [--documents 900] [-o FIGURES.json]
 
 actor: one of two that embed. node: one of two, with everything in it; the next trial has a new one. driver: the command
 itself, which then runs again. A clean run is made first. In each trial a new index is made of the same documents; when
@@ -26,8 +25,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from scripts import ray_nodes
 from scripts.faults.index_contents import compared, contents
+from scripts.shared import ray_nodes
+from scripts.shared.places import CHECKOUT
+from scripts.shared.programs import command
 from semsearch import Encoder, Index, SyncOptions, admin
 from semsearch.documents import waiting_vectors
 from semsearch.scale.cluster import Engine
@@ -58,7 +59,7 @@ def main() -> int:
     if chosen.drive:
         print(json.dumps(drive(chosen)))
         return 0
-    ray_nodes.enter()
+    ray_nodes.enter("faults.ray_kills")
     with tempfile.TemporaryDirectory(prefix="faults-") as scratch, ray_nodes.cluster(2, cpus=1) as cluster:
         trials = Trials(chosen, Path(scratch), cluster)
         rows = [trials.one(subject, trial) for subject in chosen.subjects for trial in range(chosen.trials)]
@@ -147,8 +148,9 @@ class Trials:
         given = ["--drive", self._cluster.address, "--file", self._documents, "--into", self._folder / name]
         given += ["-m", self._chosen.model, "--documents", self._chosen.documents]
         return subprocess.Popen(
-            [sys.executable, __file__, *map(str, given)],
+            command("faults.ray_kills", *given),
             env=self._cluster.environment,
+            cwd=CHECKOUT,
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -1,8 +1,6 @@
 """A PostgreSQL server of its own, with pgvector, for tests and measurements: of the binaries of the package pgserver.
 
-    python scripts/postgres_server.py FOLDER        runs one until Ctrl+C, and prints what to write after --store
-
-It listens on a Unix socket in its folder, and on the network only where a host is given; it ends by its process id.
+It listens on a Unix socket in its folder, and ends by its process id.
 PostgreSQL refuses to run as root, so there the processes run as the user nobody. SEMSEARCH_POSTGRES may name a folder
 with other binaries, such as those of a PostgreSQL with a newer pgvector.
 """
@@ -21,7 +19,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 PATIENCE = 60.0  # seconds until a server answers, or has ended
 USER = "semsearch"
@@ -42,31 +40,16 @@ def binaries() -> Path | None:
 
 
 class PostgresServer:
-    """A server with its data in `folder`.
+    """A server with its data in `folder`."""
 
-    host: an address on which it listens too, for whoever reaches it there; inside: what stands before its command, such
-    as `nsenter`.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        settings: Sequence[str] = (),
-        host: str = "",
-        port: int = PORT,
-        inside: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, folder: Path, *, settings: Sequence[str] = ()) -> None:
         self.folder, self.settings = folder, tuple(settings)
-        self.host, self.port, self._inside = host, port, tuple(inside)
         self.data, self.sockets, self.log = folder / "data", folder / "s", folder / "log"
         self.process: subprocess.Popen[bytes] | None = None
 
     def address(self, database: str = "postgres", user: str = USER) -> str:
         """What stands after `--store postgres:`."""
-        if self.host:
-            return f"postgresql://{user}@{self.host}:{self.port}/{database}"
-        return f"postgresql:///{database}?host={self.sockets}&port={self.port}&user={user}"
+        return f"postgresql:///{database}?host={self.sockets}&port={PORT}&user={user}"
 
     @property
     def store(self) -> str:
@@ -83,14 +66,11 @@ class PostgresServer:
         """Make an empty cluster of databases."""
         self.prepare()
         self.run("initdb", "-D", str(self.data), "-E", "UTF8", "--locale=C", "-A", "trust", "-U", USER)
-        if self.host:
-            with (self.data / "pg_hba.conf").open("a", encoding="utf-8") as file:
-                file.write("host all all samenet trust\n")
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        options = ["-D", str(self.data), "-k", str(self.sockets), "-c", f"listen_addresses={self.host}"]
-        options += ["-p", str(self.port)]
+        options = ["-D", str(self.data), "-k", str(self.sockets), "-c", "listen_addresses="]
+        options += ["-p", str(PORT)]
         for setting in (f"max_connections={MAX_CONNECTIONS}", *self.settings):
             options += ["-c", setting]
         end = time.monotonic() + PATIENCE
@@ -112,19 +92,8 @@ class PostgresServer:
         return True
 
     def _started(self, command: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
-        if self._inside:  # as root, until it is there
-            command = [*self._inside, *_as_user(), *command]
-            return subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder)
-        return subprocess.Popen(
-            command,
-            stdout=log,
-            stderr=log,
-            cwd=self.folder,
-            user=_user(),
-            group=_group(),
-            extra_groups=_groups(),
-            preexec_fn=_die_with_parent,
-        )
+        how = {"stdout": log, "stderr": log, "cwd": self.folder, **_user()}
+        return subprocess.Popen(command, preexec_fn=_die_with_parent, **how)
 
     def runs(self) -> bool:
         """Whether its process is there."""
@@ -148,24 +117,15 @@ class PostgresServer:
         return self.run("psql", *self._reached(), "-U", USER, "-d", database, "-X", "-A", "-t", "-c", statement)
 
     def _reached(self) -> list[str]:
-        return ["-h", str(self.sockets), "-p", str(self.port)]
+        return ["-h", str(self.sockets), "-p", str(PORT)]
 
     def run(self, program: str, *arguments: str) -> str:
         """Run one of PostgreSQL's programs. Raises RuntimeError with what it says."""
         command = [str(_required() / program), *arguments]
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            cwd=self.folder,
-            check=False,
-            user=_user(),
-            group=_group(),
-            extra_groups=_groups(),
-        )
+        done = subprocess.run(command, capture_output=True, text=True, cwd=self.folder, check=False, **_user())
         if done.returncode:
             raise RuntimeError(f"{program}: {done.stderr.strip()}")
-        return done.stdout.strip()
+        return str(done.stdout).strip()
 
     def _end(self, how: signal.Signals) -> None:
         process, self.process = self.process, None
@@ -191,11 +151,9 @@ def running(*settings: str) -> Iterator[PostgresServer]:
 
 
 @contextmanager
-def running_at(
-    folder: Path, *, settings: Sequence[str] = (), host: str = "", port: int = PORT, inside: Sequence[str] = ()
-) -> Iterator[PostgresServer]:
+def running_at(folder: Path, *, settings: Sequence[str] = ()) -> Iterator[PostgresServer]:
     """A new server with its data in `folder`, which its user has to reach."""
-    server = PostgresServer(folder, settings=settings, host=host, port=port, inside=inside)
+    server = PostgresServer(folder, settings=settings)
     try:
         server.make()
         folder.chmod(0o755)
@@ -218,23 +176,9 @@ def _die_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGINT)  # PR_SET_PDEATHSIG
 
 
-def _as_user() -> list[str]:
-    """What stands before a command that is not to run as root, and to end with this process."""
-    if os.geteuid():
-        return []
-    return ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--pdeathsig=INT"]
-
-
-def _user() -> str | None:
-    return "nobody" if os.geteuid() == 0 else None
-
-
-def _group() -> str | None:
-    return "nogroup" if os.geteuid() == 0 else None
-
-
-def _groups() -> list[str] | None:
-    return [] if os.geteuid() == 0 else None
+def _user() -> dict[str, Any]:
+    """As whom a program runs."""
+    return {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
 
 
 def _hand_over(folder: Path) -> None:
@@ -248,19 +192,3 @@ def _children(parent: int) -> list[int]:
         return [int(child) for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
     except OSError:
         return []
-
-
-def main() -> None:
-    server = PostgresServer(Path(sys.argv[1]).absolute())
-    if not server.data.exists():
-        server.make()
-    server.start()
-    print(f"postgres:{server.address()}", flush=True)
-    try:
-        signal.pause()
-    except KeyboardInterrupt:
-        server.stop()
-
-
-if __name__ == "__main__":
-    main()

@@ -13,11 +13,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from scripts.shared.programs import command
 
 PORT = 6399  # outside the ports of Ray's own workers
 AGENTS = 20_100  # ports of the agents of the nodes: a node waits 15 s for those that it is not given
@@ -29,24 +30,11 @@ AGENT_PORTS = (
 )
 NO_PORT = "-1"
 WAIT_S = 300.0
-SAMPLES_S = 0.5
+ACTOR = "EmbeddingActor"  # in the name of the process of an actor
 STARTED = "Ray runtime started"  # what `ray start` prints
 STORE_BYTES = 150_000_000  # of each node, in /dev/shm
 TRIES = 3  # a start takes more than Ray's own limit of 30 s on a busy machine
 NAMESPACES = ("--net", "--pid", "--fork", "--kill-child", "--mount-proc")  # nothing of it outlives this process
-KINDS = {  # of processes, by a part of their command line
-    "Embedder": "actors",
-    "ReadShards": "reading",
-    "Desk": "desk",
-    "raylet/raylet": "raylet",
-    "gcs_server": "gcs",
-    "agent": "agents",
-    "ray::": "other workers",
-    "ray.scripts": "other",
-}
-
-
-RANK = {"other": 0, "other workers": 1}  # what says less about a process; 2 for the rest
 
 
 class Cluster:
@@ -73,12 +61,7 @@ class Cluster:
 
     def head(self) -> None:
         """Start the head."""
-        self._start(
-            "--head",
-            f"--port={PORT}",
-            "--include-dashboard=false",
-            "--num-cpus=0",
-        )
+        self._start("--head", f"--port={PORT}", "--include-dashboard=false", "--num-cpus=0")
 
     def node(self, cpus: int = 2, gpus: int = 0) -> int:
         """Start a node; its process. Ray counts processors and GPUs, whatever the machine has."""
@@ -91,17 +74,13 @@ class Cluster:
             if started.pid == pid:
                 started.wait(WAIT_S)
 
-    def pids(self) -> list[int]:
-        """The process of each node."""
-        return [started.pid for started in self._started]
-
-    def actors(self, kind: str = "Embedder") -> list[int]:
-        """The processes of the actors of a class: those that embed, or those that search ("Answerer")."""
-        return [process for started in self._started for process in _actors(started.pid, kind)]
+    def actors(self) -> list[int]:
+        """The processes of the actors that embed."""
+        return [process for started in self._started for process in _actors(started.pid)]
 
     def with_actors(self) -> list[int]:
         """The processes of the nodes on which actors embed."""
-        return [started.pid for started in self._started if _actors(started.pid, "Embedder")]
+        return [started.pid for started in self._started if _actors(started.pid)]
 
     def close(self) -> None:
         """End every process, by its id."""
@@ -153,11 +132,11 @@ def cluster(nodes: int, cpus: int = 2) -> Iterator[Cluster]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def enter() -> None:
-    """Go into a network namespace with nothing but the loopback: this process begins again there."""
+def enter(module: str) -> None:
+    """Go into a network namespace with nothing but the loopback: `scripts.MODULE` begins again there."""
     if not isolated():
         user = [] if os.geteuid() == 0 else ["--map-root-user"]
-        again = ["bash", "-c", 'ip link set lo up && exec "$@"', Path(sys.argv[0]).stem, sys.executable, *sys.argv]
+        again = ["bash", "-c", 'ip link set lo up && exec "$@"', module, *command(module, *sys.argv[1:])]
         os.execvp("unshare", ["unshare", *user, *NAMESPACES, *again])
 
 
@@ -174,62 +153,6 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-class Meter:
-    """The processor seconds of some processes and all below them, while the block lasts.
-
-    They are looked at SAMPLES_S apart, as nobody has those of an actor after its end: its last ones are not counted.
-    """
-
-    def __init__(self, pids: Callable[[], list[int]]) -> None:
-        self._pids, self._ended = pids, threading.Event()
-        self._seconds: dict[int, float] = {}
-        self._before: dict[int, float] = {}
-        self._kinds: dict[int, str] = {}
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> Meter:
-        self._before = self._now()
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    @property
-    def seconds(self) -> float:
-        """User and system time since the beginning."""
-        return sum(self.kinds.values())
-
-    @property
-    def kinds(self) -> dict[str, float]:
-        """The same for each kind of process."""
-        found: dict[str, float] = {}
-        for pid, spent in self._seconds.items():
-            kind = self._kinds.get(pid, "")
-            found[kind] = found.get(kind, 0.0) + spent - self._before.get(pid, 0.0)
-        return found
-
-    def _watch(self) -> None:
-        while True:
-            last = self._ended.wait(SAMPLES_S)
-            self._seconds.update(self._now())
-            if last:
-                return
-
-    def _now(self) -> dict[int, float]:
-        found = {}
-        for pid in [each for top in self._pids() for each in descendants(top)]:
-            with suppress(OSError):
-                fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-                found[pid] = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
-                command = _command(pid)
-                known = next((kind for part, kind in KINDS.items() if part in command), "other")
-                if RANK.get(known, 2) >= RANK.get(self._kinds.get(pid, "other"), 2):  # it may have no work now
-                    self._kinds[pid] = known
-        return found
-
-
 def isolated() -> bool:
     """Whether this process has a network of its own, without any address but the loopback."""
     devices = [line.split(":")[0].strip() for line in Path("/proc/net/dev").read_text().splitlines()[2:]]
@@ -243,9 +166,9 @@ def _answer_for_agent(node: int) -> None:
     is not given that port (Ray 2.60, ray#65983).
     """
     for process in descendants(node):
-        command = _command(process).split("\0")
-        if any(word.endswith("dashboard/agent.py") for word in command):
-            options = dict(word.split("=", 1) for word in command if word.startswith("--") and "=" in word)
+        words = _command(process).split("\0")
+        if any(word.endswith("dashboard/agent.py") for word in words):
+            options = dict(word.split("=", 1) for word in words if word.startswith("--") and "=" in word)
             file = Path(options["--session-dir"], f"dashboard_agent_listen_port_{options['--node-id']}")
             if not file.exists():
                 new = file.with_suffix(".new")
@@ -253,8 +176,8 @@ def _answer_for_agent(node: int) -> None:
                 new.replace(file)
 
 
-def _actors(node: int, kind: str) -> list[int]:
-    return [process for process in sorted(descendants(node)) if kind in _command(process)]
+def _actors(node: int) -> list[int]:
+    return [process for process in sorted(descendants(node)) if ACTOR in _command(process)]
 
 
 def _every_pid() -> list[int]:
