@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from scripts.shared.postgres_server import PostgresServer
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs a PostgreSQL server beyond the contract of stores, which runs on one too, is for `--scale`."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and "postgres" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.scale)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Where a test makes its store: not there yet."""
