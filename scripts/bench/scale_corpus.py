@@ -130,8 +130,8 @@ def build_store(corpus: Corpus, folder: Path) -> None:
     if not folder.exists():
         Index.create(folder, encoder="default").close()
     with open_writer(folder) as writer:
-        space = writer.reader.spaces()[0]
-        start = writer.reader.counts()["documents"]
+        space = writer.reader.state().spaces[0]
+        start = writer.reader.state().documents
         texts = sentences(len(corpus.rows), start)
         for at in range(start, len(corpus.rows), BATCH):
             _add(writer, space, corpus, at, texts)

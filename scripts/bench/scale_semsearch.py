@@ -52,9 +52,9 @@ def built(store: Path, backend: str) -> dict[str, Any]:
     """
     figures: dict[str, Any] = {}
     with open_writer(store) as writer:
-        space = writer.reader.spaces()[0].id
-        if derived.is_due(writer.reader, writer.reader.spaces()[0]):  # a run of `index` does the same
-            derived.measure(writer, writer.reader.spaces()[0], Encoder.load("default"))
+        space = writer.reader.state().spaces[0].id
+        if derived.is_due(writer.reader, writer.reader.state().spaces[0]):  # a run of `index` does the same
+            derived.measure(writer, writer.reader.state().spaces[0], Encoder.load("default"))
         if not writer.reader.info()["spaces"][0]["backend"].startswith(backend):
             began, cpu = time.perf_counter(), time.process_time()
             writer.update_vector_index(space, backend, when="always")
@@ -113,7 +113,7 @@ def visible(corpus: Corpus, store: Path) -> float:
     with Index.open(store) as index, open_writer(store) as writer:
         index.search(vector=corpus.queries[0], mode="semantic", k=K)
         entries = [corpora.entry(name, name, {}, fresh[at : at + 1]) for at, name in enumerate(names)]
-        writer.replace(entries, writer.reader.spaces()[0].id)
+        writer.replace(entries, writer.reader.state().spaces[0].id)
         began = time.perf_counter()
         found = index.search(vector=fresh[7], mode="semantic", k=K)
         took = time.perf_counter() - began

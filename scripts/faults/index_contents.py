@@ -26,7 +26,7 @@ def held(location: Path) -> dict[tuple[str, int], tuple[str, np.ndarray]]:
     """
     found = {}
     with drivers.find(location).open_reader(location) as reader:
-        for ids, rows in reader.vectors(reader.spaces()[0].id):
+        for ids, rows in reader.vectors(reader.state().spaces[0].id):
             by_id = dict(zip(ids.tolist(), rows, strict=True))
             for one in reader.passages(ids):
                 found[one.document, one.start] = one.text, by_id[one.id].astype(np.float64)

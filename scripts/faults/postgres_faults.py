@@ -232,7 +232,7 @@ def seen(location: Path) -> set[str]:
     if not drivers.exists(location):
         return set()
     with drivers.find(location).open_reader(location) as reader:
-        return {uri for uri, _ in reader.titles()}
+        return {row.uri for row in reader.document_rows()}
 
 
 if __name__ == "__main__":

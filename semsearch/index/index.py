@@ -39,7 +39,7 @@ from semsearch.search.layouts import layout
 from semsearch.search.query_check import make_query, written
 from semsearch.search.searcher import parse_filter
 from semsearch.search.snippets import Snippet, snippets
-from semsearch.stores import drivers
+from semsearch.stores import base, drivers
 from semsearch.stores.other_spaces import other_spaces
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import StoredPassage
@@ -287,12 +287,12 @@ class Index:
     @property
     def version(self) -> int:
         """A number that changes with every commit of any process; results read before that may be outdated."""
-        with self._reader.snapshot():
-            return self._reader.version()
+        with self._reader.snapshot() as version:
+            return version
 
     def __len__(self) -> int:
         """How many documents there are."""
-        return self._reader.counts()["documents"]
+        return self._reader.state().documents
 
     def info(self) -> JsonObject:
         """Counts, recipe, spaces, and which backend serves the index and why.
@@ -408,7 +408,10 @@ class Index:
         """The documents (all, or those of `ids`) by id: id, title, passages, size, time, metadata."""
         _check_page(None if limit == -1 else limit, offset)
         wanted = None if ids is None else several(ids, "documents", "ids", str)
-        return self._reader.documents(path=path, ids=wanted, limit=limit, offset=offset)
+        with self._reader.snapshot():
+            last = -1 if limit < 0 else offset + limit
+            names = self._reader.document_ids(parse_filter(None, path), ids=wanted, limit=last)[offset:]
+            return [row.listed() for row in self._reader.document_rows(names)]
 
     def count(self, where: Where | None = None, *, values: Mapping[str, object] | None = None) -> int:
         """How many documents there are, or how many of them pass a filter. Raises BadFilter."""
@@ -447,7 +450,7 @@ class Index:
         """
         folded = [word.casefold() for word in several(words, "matching", "words", str)]
         with self._reader.snapshot():
-            titles = self._reader.titles()
+            titles = [(row.uri, row.title) for row in self._reader.document_rows()]
             if condition := parse_filter(written(where, values), path):
                 allowed = set(self._reader.document_ids(condition))
                 titles = [each for each in titles if each[0] in allowed]
@@ -466,9 +469,9 @@ class Index:
     def passages(self, document: str) -> list[JsonObject]:
         """The passages that a document was split into, in their order, each as `get` gives it. Raises NotFound."""
         with self._reader.snapshot():
-            if not self._reader.stamps([document]):
+            if not self._reader.document_ids(None, ids=[document]):
                 raise NotFound(f"index {self.name} has no document {document!r}.", "It may have been deleted.")
-            return [_passage(found) for found in self._reader.passages(self._reader.passage_ids(document))]
+            return [_passage(found) for found in self._reader.passages(self._reader.passage_ids([document]))]
 
     def facets(self) -> list[Facet]:
         """The properties by which documents differ, for filters: file type, date, and the keys of the metadata.
@@ -484,7 +487,8 @@ class Index:
         Only from the very file that was indexed. Raises NotFound where it is gone or another by now, UsageError where
         the document was read from no PDF, Unreadable where PDFium fails or takes longer than half a minute.
         """
-        source = self._reader.source_of(document)
+        with self._reader.snapshot():
+            source = file_states.source_of(self._reader, document)
         if source is None or source.loader != "pdf":
             raise UsageError(f"{document!r} was not read from a PDF, so it has no page.", "Read its text instead.")
         return document_files.page_image.page_image(source.root, source.path, source.sha256, page, width, text)
@@ -506,7 +510,7 @@ class Index:
 
     def texts(self) -> Iterator[str]:
         """The text of every passage, in the order in which they were stored: what `train --from-index` reads."""
-        return self._reader.texts()
+        return base.texts(self._reader)
 
     def sample_vectors(self, most: int = 20_000, *, letters: int = 400) -> VectorSample:
         """At most `most` passages with their vectors and the first `letters` of their texts, always the same ones.
@@ -725,7 +729,7 @@ class Index:
         whole_number("sample", sample)
         whole_number("k", k)
         encoder = self.store.encoder if self.store.space.has_encoder else None
-        context = bool(self._reader.recipe().get("context", False))
+        context = bool(self._reader.state().recipe.get("context", False))
         found = audit.audit(self._reader, self.store.space, encoder, context=context, sample=sample, k=k)
         return {**found, "files": dict(Counter(file_states.states(self._reader).values()))}
 
@@ -835,7 +839,7 @@ class Index:
         return await _in_a_thread(partial(self.update, ids, metadata=metadata, text=text))
 
     def _updated(self, name: str, metadata: Mapping[str, object], text: str | None) -> Document:
-        document = self._reader.document(name)
+        document = next(iter(self._reader.full_documents([name])), None)
         if document is None:
             raise NotFound(f"index {self.name} has no document {name!r}.", "Use the id of a document.")
         merged = {key: value for key, value in {**document.metadata, **metadata}.items() if value is not None}

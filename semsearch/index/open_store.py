@@ -73,7 +73,8 @@ class OpenStore:
                 f"index {self.reader.name} is open over one of its spaces, for reading.", "Open it by its name."
             )
         if self._writer is None:
-            self.reader.version()  # raises where the index is closed
+            with self.reader.snapshot():  # raises where the index is closed
+                pass
             if needs_encoder:
                 _ = self.encoder.model
             store = drivers.find(self.reader.location).open_writer(self.reader.location)

@@ -81,10 +81,10 @@ def is_due(reader: StoreReader, space: Space, factor: float = GROWN) -> bool:
     """
     if not space.has_encoder:
         return False
-    current = next((one for one in reader.spaces() if one.id == space.id), None)
-    if current is None:
+    state = reader.state()
+    if (current := state.space(space.id)) is None:
         raise NotFound(f"index {reader.name} has no space {space.id} any more.", "Run the same command again.")
-    now, before = reader.counts()["vectors"].get(space.id, 0), current.null_distribution
+    now, before = state.vectors[space.id], current.null_distribution
     return before is None or now >= factor * before.passages or before.passages >= factor * now
 
 

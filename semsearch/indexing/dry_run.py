@@ -34,7 +34,7 @@ class DryRunWriter:
     def refresh(self, uri: str, metadata: Metadata, title: str | None) -> None: ...
     def rename(self, old_uri: str, new_uri: str) -> None: ...
     def delete(self, uris: Iterable[str]) -> int:
-        return len(self.reader.stamps(uris))
+        return len(self.reader.document_ids(None, ids=list(uris)))
 
     def put_source(self, source: Source) -> int:
         return source.id
@@ -44,13 +44,13 @@ class DryRunWriter:
 
     def move_source(self, source_id: int, source: Source) -> None: ...
     def drop_sources(self, ids: Iterable[int]) -> int:
-        return sum(self.reader.document_counts(list(ids)).values())
+        return sum(source.documents for source in self.reader.sources(ids=list(ids)))
 
     def alone(self, purpose: str) -> AbstractContextManager[None]:
         return nullcontext()
 
     def latest_recipe(self) -> JsonObject:
-        return self.reader.recipe()
+        return self.reader.state().recipe
 
     def set_recipe(self, recipe: Mapping[str, object]) -> None: ...
     def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:

@@ -7,18 +7,29 @@ from functools import cache, partial
 from pathlib import Path
 
 from semsearch.documents.file_access import FilePresence
+from semsearch.errors import NotFound
 from semsearch.stores.protocol import StoreReader
-from semsearch.stores.records import UNFINISHED, UNSURE
+from semsearch.stores.records import UNFINISHED, UNSURE, Source
 from semsearch.types import DocumentState
 
 
 def states(reader: StoreReader, ids: Sequence[str] | None = None) -> dict[str, DocumentState]:
     """The result of `Index.states`, by document. A file is checked once, even if it has many records."""
     state = cache(partial(_state, FilePresence()))
+    with reader.snapshot():
+        files = {source.id: source for source in reader.sources()}
+        owners = {row.uri: files.get(row.source or 0) for row in reader.document_rows(ids)}
     return {
-        document: "kept" if root is None or path is None else state(root, path, mtime_ns, size)
-        for document, root, path, mtime_ns, size in reader.origins(ids)
+        document: "kept" if file is None else state(file.root, file.path, file.mtime_ns, file.size)
+        for document, file in owners.items()
     }
+
+
+def source_of(reader: StoreReader, document: str) -> Source | None:
+    """The file that a document came from, None for a document without one. Raises NotFound."""
+    for row in reader.document_rows([document]):
+        return None if row.source is None else next(reader.sources(ids=[row.source]), None)
+    raise NotFound(f"index {reader.name} has no document {document!r}.", "It may have been deleted.")
 
 
 def _state(presence: FilePresence, root: str, path: str, mtime_ns: int | None, size: int | None) -> DocumentState:

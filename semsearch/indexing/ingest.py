@@ -29,7 +29,7 @@ from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import (
     UNFINISHED,
     Bookmark,
-    DocumentStamp,
+    DocumentRow,
     Entry,
     Source,
     Space,
@@ -109,11 +109,11 @@ class Ingest:
         self._incomplete: set[tuple[str, str]] = set()  # files with a document that could not be encoded or stored
         self._waiting = 0  # passages of `_pending`
         self._characters = 0  # of what waits
-        self._looked_up: dict[str, DocumentStamp | None] = {}  # None: not stored
+        self._looked_up: dict[str, DocumentRow | None] = {}  # None: not stored
 
     def with_stamps(
         self, items: Iterable[T], document: Callable[[T], object] = lambda item: item
-    ) -> Iterator[tuple[T, DocumentStamp | None]]:
+    ) -> Iterator[tuple[T, DocumentRow | None]]:
         """Each item with the present stamp of its document, None where nothing is stored under its id; all to be put.
 
         The store is asked about a few of them together: a question to a server costs its way there and back, whether
@@ -125,7 +125,7 @@ class Ingest:
             for at, item in enumerate(batch):
                 yield item, stamps.get(ids.get(at, ""))
 
-    def stamps(self, documents: Sequence[str]) -> dict[str, DocumentStamp]:
+    def stamps(self, documents: Sequence[str]) -> dict[str, DocumentRow]:
         """The present stamps of documents that are put next, before any others are asked for."""
         if all(document in self._looked_up for document in documents):
             return {document: stamp for document in documents if (stamp := self._looked_up[document]) is not None}
@@ -141,16 +141,16 @@ class Ingest:
         for document in documents:
             self._looked_up.pop(document, None)
 
-    def _present(self, documents: Sequence[str]) -> dict[str, DocumentStamp]:
+    def _present(self, documents: Sequence[str]) -> dict[str, DocumentRow]:
         self.forget(self.visited.forget_committed())
-        return self._writer.reader.stamps(documents)
+        return {row.uri: row for row in self._writer.reader.document_rows(documents)}
 
     def put(
         self,
         document: Document,
         origin: Source | None = None,
         *,
-        stamp: DocumentStamp | None,
+        stamp: DocumentRow | None,
         adopt: bool = False,
         vector: Vectors | None = None,
         bookmark: Callable[[], Bookmark | None] = lambda: None,
@@ -165,7 +165,8 @@ class Ingest:
         stored.
         """
         if stamp is not None and origin is not None and self._annotated:
-            document = annotated_metadata.kept(document, self._writer.reader.document(document.id), self._annotated)
+            stored = next(iter(self._writer.reader.full_documents([document.id])), None)
+            document = annotated_metadata.kept(document, stored, self._annotated)
         metadata = check_document(document)
         self.settle(at_once=True)
         if self.visited.has(document.id, stamp):
@@ -317,7 +318,7 @@ def already_used(document: Document, origin: Source | None, before: tuple[str, s
     return Skipped(origin.path if origin else document.id, reason)
 
 
-def _outcome(document: Document, stamp: DocumentStamp | None, adopt: bool, *, same_text: bool) -> Outcome:
+def _outcome(document: Document, stamp: DocumentRow | None, adopt: bool, *, same_text: bool) -> Outcome:
     if stamp is None:
         return "added"
     if not same_text or meta_hash(document.title, document.metadata) != stamp.meta_sha256:

@@ -25,7 +25,7 @@ from semsearch.errors import EncodingFailed, Locked, NotFound
 from semsearch.indexing import derived
 from semsearch.indexing.batch_encoder import BatchEncoder, Encoding
 from semsearch.indexing.ingest import AHEAD_CHARACTERS, BATCH
-from semsearch.stores import machine, restored
+from semsearch.stores import base, machine, restored
 from semsearch.stores.other_spaces import KEY, OtherSpace, other_spaces, recorded
 from semsearch.stores.protocol import StoreReader, StoreWriter
 from semsearch.stores.records import Space
@@ -71,28 +71,28 @@ class Reembedder:
 
     def _run(self, backend: str, *, keep_old: bool) -> ReembedReport:
         began, truncated = time.monotonic(), self._encoder.truncation.tokens
-        before, replaced = self._reader.spaces()[0], self._replaced()
+        before, replaced = self._reader.state().spaces[0], self._replaced()
         space = self._begun(before)
-        present = self._reader.counts()["vectors"][space.id]
+        present = self._reader.state().vectors[space.id]
         try:
             warnings = self._filled(before, space, backend)
             while not self._switch(before, space):
                 warnings = self._filled(before, space, backend)
         except (NotFound, KeyError) as error:
-            if space.id in [one.id for one in self._reader.spaces()]:
+            if space.id in [one.id for one in self._reader.state().spaces]:
                 raise
             raise self._overtaken() from error
-        removed = [] if keep_old else self._drop([one for one in self._reader.spaces() if one.id != space.id])
+        removed = [] if keep_old else self._drop([one for one in self._reader.state().spaces if one.id != space.id])
         return ReembedReport(
             self._reader.name,
             encoder=space.name,
             before=before.name,
-            passages=self._reader.counts()["passages"],
+            passages=self._reader.state().passages,
             encoded=self._encoded,
             present=present,
             replaced=replaced,
             removed=tuple(removed),
-            kept=tuple(one.name for one in self._reader.spaces()[1:]),
+            kept=tuple(one.name for one in self._reader.state().spaces[1:]),
             cut_tokens=self._encoder.truncation.tokens - truncated,
             took_s=round(time.monotonic() - began, 3),
             warnings=tuple(warnings),
@@ -147,7 +147,7 @@ class Reembedder:
 
     def _missing(self, space: Space) -> Iterator[tuple[list[int], list[str], list[str]]]:
         """Ids, documents and texts of the passages without a vector, a batch at a time."""
-        context = bool(self._reader.recipe().get("context", False))
+        context = bool(self._reader.state().recipe.get("context", False))
         ids, documents, texts, characters = list[int](), list[str](), list[str](), 0
         for piece in _pieces(self._reader, space):
             for passage in self._reader.passages(piece):
@@ -171,8 +171,8 @@ class Reembedder:
         self._report(space, batch.documents[-1])
 
     def _report(self, space: Space, item: str = "") -> None:
-        counts = self._reader.counts()
-        self._progress(Progress(counts["vectors"][space.id], counts["passages"], "passages", item, self._encoded))
+        state = self._reader.state()
+        self._progress(Progress(state.vectors[space.id], state.passages, "passages", item, self._encoded))
 
     def _refuse(self, before: Space) -> None:
         """Raise the error for documents at which the encoder fails. Their passages are tried again by the next run."""
@@ -200,7 +200,7 @@ class Reembedder:
         """
         with suppress(_Behind), self._writer.transaction():
             present = self._writer.latest_recipe()  # no other machine switches from here on
-            if self._reader.spaces()[0].id != before.id:
+            if self._reader.state().spaces[0].id != before.id:
                 raise self._overtaken()
             recipe = restored.with_encoder(present, self._encoder.reference)
             beside = {key: entry for key, entry in recorded(recipe).items() if key != str(space.id)}
@@ -216,11 +216,10 @@ class Reembedder:
 
     def _complete(self, before: Space, space: Space) -> None:
         """Encode the last passages, if they are few. Raises _Behind, and EncodingFailed."""
-        counts = self._reader.counts()  # exact here, and the same cost at any size
-        if counts["vectors"][space.id] == counts["passages"]:
+        state = self._reader.state()  # exact here, and the same cost at any size
+        if state.vectors[space.id] == state.passages:
             return
-        missing = self._reader.without_vector(space.id, limit=LAST + 1)
-        if len(self._reader.passages(missing)) > LAST:
+        if state.passages - state.vectors[space.id] > LAST:
             raise _Behind
         self._encode_missing(space)
         if self._failed:
@@ -252,7 +251,5 @@ def _beside(recipe: JsonObject, entries: JsonObject) -> JsonObject:
 
 def _pieces(reader: StoreReader, space: Space) -> Iterator[Ids]:
     """The passages without a vector in a space, a few at a time."""
-    after = 0
-    while len(ids := reader.without_vector(space.id, after=after, limit=BATCH)):
-        after = int(ids[-1])
-        yield from (ids[at : at + READ_AT_ONCE] for at in range(0, len(ids), READ_AT_ONCE))
+    ids = base.without_vector(reader, space.id)
+    yield from (ids[at : at + READ_AT_ONCE] for at in range(0, len(ids), READ_AT_ONCE))

@@ -26,9 +26,9 @@ class Salvager:
         self, source: SalvageReader, space: Space | None, writer: StoreWriter, encoder: EncoderProtocol
     ) -> None:
         self._source, self._old_space = source, space
-        self._writer, self._space = writer, writer.reader.spaces()[0]
+        self._writer, self._space = writer, writer.reader.state().spaces[0]
         self._encoder = encoder
-        recipe = writer.reader.recipe()
+        recipe = writer.reader.state().recipe
         self._splitter, self._context = Splitter(**recipe["splitter"]), bool(recipe.get("context"))
         self._files: dict[int, tuple[int, Source]] = {}  # id in the damaged store -> id in the new one, and the file
         self._no_encoder = ""  # why it cannot be used, once that is known
@@ -54,10 +54,8 @@ class Salvager:
         lost = [*self._source.lost, *lost]
         if not lost:
             self._settle()
-        counts = self._writer.reader.counts()
-        return SalvageReport(
-            self._writer.reader.name, counts["documents"], counts["passages"], self._embedded, tuple(lost)
-        )
+        state = self._writer.reader.state()
+        return SalvageReport(self._writer.reader.name, state.documents, state.passages, self._embedded, tuple(lost))
 
     def _entry(self, salvaged: Salvaged) -> Entry:
         """What is stored of a document. Raises SemsearchError where a vector has to be made and cannot be."""

@@ -27,7 +27,7 @@ from semsearch.indexing.run_report import Outcome
 from semsearch.indexing.sources import Roots, SourceFile, SyncOptions, below, in_scope, walked
 from semsearch.indexing.visited import BitSet
 from semsearch.stores.protocol import StoreWriter
-from semsearch.stores.records import UNFINISHED, UNSURE, Bookmark, DocumentStamp, Source, at_places
+from semsearch.stores.records import UNFINISHED, UNSURE, Bookmark, DocumentRow, Source
 from semsearch.types import Document, Progress, Skipped
 from semsearch.utils.batches import batches
 
@@ -76,7 +76,6 @@ class _FileSync:
         self._refusals = Refusals(self._reader, Limits.current())
         self._there = BitSet()  # the stored sources whose files were found
         self._todo: list[SourceFile] = []  # the files to read
-        self._counts: dict[int, int] = {}  # documents of the sources of those that are read next
         self._present = 0  # files
         self._files = 0  # to read in all
         self._gone_ids: set[int] = set()
@@ -86,7 +85,7 @@ class _FileSync:
 
     def compare(self, items: Sequence[SourceFile | Skipped]) -> None:
         """Count the unchanged files among those that were found, and put the others on the list to read."""
-        unchanged = []
+        unchanged = 0
         stored = self._stored([item for item in items if isinstance(item, SourceFile)])
         for item in items:
             if isinstance(item, Skipped):
@@ -97,11 +96,11 @@ class _FileSync:
             if source is not None:
                 self._there.add(source.id)
             if source is not None and self._is_unchanged(item, source):
-                unchanged.append(source.id)
+                unchanged += source.documents
             else:
                 self._todo.append(item)
         if unchanged:
-            self._counted.count("unchanged", sum(self._reader.document_counts(unchanged).values()))
+            self._counted.count("unchanged", unchanged)
         self._progress(Progress(self._present, 0, "files", "", self._ingest.written))
 
     def find_gone(self, is_covered: Callable[[Source], bool]) -> None:
@@ -114,7 +113,7 @@ class _FileSync:
 
     def _stored(self, files: Sequence[SourceFile]) -> dict[tuple[str, str], Source]:
         """What is stored of these files, by key."""
-        return at_places(self._reader.sources_at, ((file.naming.base, file.path) for file in files))
+        return {one.key: one for one in self._reader.sources(keys=[(file.naming.base, file.path) for file in files])}
 
     def _is_unchanged(self, file: SourceFile, stored: Source) -> bool:
         """Whether size and time are as before, so that the file need not be opened."""
@@ -151,7 +150,6 @@ class _FileSync:
         while self._todo:
             some = self._todo[: -LOOKED_UP - 1 : -1]
             stored = self._stored(some)
-            self._counts = self._reader.document_counts([source.id for source in stored.values()]) if stored else {}
             self._ingest.look_up([file.uri for file in some])
             for file in some:
                 self._todo.pop()
@@ -165,7 +163,7 @@ class _FileSync:
         if time.time_ns() - source.mtime_ns < JUST_WRITTEN_NS:
             source = replace(source, size=UNSURE)
         if stored is not None and self._has_same_content(stored, source) and not root.fields.sql:
-            self._counted.count("unchanged", self._counts.get(stored.id, 0))
+            self._counted.count("unchanged", stored.documents)
             self._ingest.finish(replace(source, bookmark=stored.bookmark))
             return
         if stored is None and self._take_moved(file, source):
@@ -194,13 +192,14 @@ class _FileSync:
 
     def _left(self, stored: Source) -> list[str]:
         """The documents that a file had before and has no more."""
-        return [stamp.uri for stamp in self._reader.documents_of(stored.id) if self._ingest.visited.is_left(stamp)]
+        rows = self._reader.document_rows(source=stored.id)
+        return [row.uri for row in rows if self._ingest.visited.is_left(row)]
 
     def _opened(
         self, file: SourceFile, stored: Source | None, content: FileHash, bookmark: Bookmark | None
     ) -> FileReader:
         """The reader of a file, from its bookmark on if it has one that is right."""
-        count = self._counts.get(stored.id, 0) if stored else 0
+        count = stored.documents if stored else 0
         root = file.naming.root
         fields = replace(root.fields, max_bytes=root.rules.max_bytes)
         reader = file_reader.opened(file.uri, file.entry.path, root.kind, fields, content, count, bookmark)
@@ -241,7 +240,7 @@ class _FileSync:
                 self._put(reader, source, stored, item, stamps.get(item.id))
 
     def _put(
-        self, reader: FileReader, source: Source, stored: Source | None, document: Document, stamp: DocumentStamp | None
+        self, reader: FileReader, source: Source, stored: Source | None, document: Document, stamp: DocumentRow | None
     ) -> None:
         """Put one document of a file."""
         own = stamp is not None and stored is not None and stamp.source == stored.id
@@ -275,7 +274,7 @@ class _FileSync:
             return False
         twins.remove(old)
         del self.gone[old.key]
-        documents = [stamp.uri for stamp in self._reader.documents_of(old.id)]
+        documents = [stamp.uri for stamp in self._reader.document_rows(source=old.id)]
         self._counted.count("moved", len(documents))
         self._ingest.flush()
         names = {}

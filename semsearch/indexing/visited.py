@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from semsearch.indexing.file_states import source_of
 from semsearch.stores.protocol import StoreReader
-from semsearch.stores.records import DocumentStamp
+from semsearch.stores.records import DocumentRow
 
 FileKey = tuple[str, str]
 DENSE = 2**35  # numbers below it are counted up
@@ -48,16 +49,16 @@ class VisitedDocuments:
 
     def __init__(self, reader: StoreReader) -> None:
         self._reader = reader
-        self._last = reader.highest_document()
+        self._last = reader.state().newest
         self._stored = BitSet()
         self._waiting: dict[str, FileKey | None] = {}
         self._committed: list[str] = []
 
-    def has(self, document: str, stamp: DocumentStamp | None) -> bool:
+    def has(self, document: str, stamp: DocumentRow | None) -> bool:
         """Whether the run has taken the document with this id."""
         return document in self._waiting or (stamp is not None and not self.is_left(stamp))
 
-    def is_left(self, stamp: DocumentStamp) -> bool:
+    def is_left(self, stamp: DocumentRow) -> bool:
         """Whether a stored document is one of before the run that was not taken."""
         return stamp.number <= self._last and stamp.number not in self._stored
 
@@ -65,10 +66,10 @@ class VisitedDocuments:
         """The key of the file of a document that was taken; None for one without a file."""
         if document in self._waiting:
             return self._waiting[document]
-        source = self._reader.source_of(document)
+        source = source_of(self._reader, document)
         return source.key if source else None
 
-    def take(self, document: str, stamp: DocumentStamp | None, file: FileKey | None, *, waits: bool) -> None:
+    def take(self, document: str, stamp: DocumentRow | None, file: FileKey | None, *, waits: bool) -> None:
         """Remember a document. waits: it is going to be written."""
         if stamp is not None:
             self._stored.add(stamp.number)

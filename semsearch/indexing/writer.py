@@ -25,7 +25,7 @@ from semsearch.indexing.sources import SyncOptions
 from semsearch.stores import machine, restored
 from semsearch.stores.filters import Exists, Field
 from semsearch.stores.protocol import SalvageReader, StoreWriter
-from semsearch.stores.records import UNFINISHED, DocumentStamp, Space
+from semsearch.stores.records import UNFINISHED, DocumentRow, Space
 from semsearch.types import (
     Document,
     EncoderProtocol,
@@ -145,7 +145,7 @@ class IndexWriter:
         self._require_encoder()
         if options is not None and not isinstance(options, SyncOptions):
             raise UsageError(f"options must be a SyncOptions, not {options!r}.", "Write SyncOptions(rules=…).")
-        return sources.update(paths, options or SyncOptions(), self._reader.recipe())
+        return sources.update(paths, options or SyncOptions(), self._reader.state().recipe)
 
     def sync(
         self, paths: Sequence[Path], options: SyncOptions | None, progress: Callable[[Progress], None]
@@ -164,25 +164,26 @@ class IndexWriter:
     def delete(self, ids: Iterable[str], progress: Callable[[Progress], None]) -> int:
         uris, deleted = list(dict.fromkeys(ids)), 0
         with self._writer.transaction():
-            owners = {stamp.source for stamp in self._reader.stamps(uris).values()}
-            files = [one for one in self._reader.sources() if one.id in owners]  # read again by the next run
+            owners = {row.source for row in self._reader.document_rows(uris) if row.source is not None}
+            files = list(self._reader.sources(ids=sorted(owners)))  # read again by the next run
             self._writer.put_sources([replace(source, size=UNFINISHED, bookmark=None) for source in files])
             for at in range(0, len(uris), DELETED_AT_ONCE):
                 progress(Progress(at, len(uris), "documents"))
                 deleted += self._writer.delete(uris[at : at + DELETED_AT_ONCE])
-        update_vector_index(self._writer, self._space, self._backend(self._reader.recipe()))
+        update_vector_index(self._writer, self._space, self._backend(self._reader.state().recipe))
         return deleted
 
     def annotate(self, ids: Iterable[str], metadata: Mapping[str, object]) -> int:
-        recipe, changed = self._reader.recipe(), 0
+        recipe, changed = self._reader.state().recipe, 0
         for key in (key for key in metadata if key not in annotated_metadata.keys(recipe)):
             if self._reader.document_ids(Exists(Field((key,))), limit=1):
                 raise UsageError(f"{key!r} is a key of the documents' own metadata.", "Choose another key.")
         with self._writer.transaction():
             self._record(lambda latest: annotated_metadata.with_keys(latest, metadata))
             for name in dict.fromkeys(ids):
-                if (document := self._reader.document(name)) is None:
+                if not (stored := self._reader.full_documents([name])):
                     raise NotFound(f"index {self._reader.name} has no document {name!r}.", "Use the id of a document.")
+                (document,) = stored
                 if (merged := annotated_metadata.merged(document.metadata, metadata)) != document.metadata:
                     self._writer.refresh(name, merged, document.title)
                     changed += 1
@@ -198,7 +199,7 @@ class IndexWriter:
 
         self._writer.compact(store)
         progress(Progress(steps, steps + 1, "steps", "building the vector index"))
-        self._writer.update_vector_index(self._space.id, self._backend(self._reader.recipe()), when="always")
+        self._writer.update_vector_index(self._space.id, self._backend(self._reader.state().recipe), when="always")
 
     def rebuild(self, backend: str) -> None:
         self._writer.update_vector_index(self._space.id, backend, when="always")
@@ -207,14 +208,15 @@ class IndexWriter:
     def keep(self, measured: str) -> None:
         """Use the backend that was measured as the fastest, until the index has doubled or halved."""
         self._writer.update_vector_index(self._space.id, measured, when="always")
-        count = self._reader.counts()["vectors"][self._space.id]
+        count = self._reader.state().vectors[self._space.id]
         how = {"backend": "auto", "measured": {"backend": measured, "vectors": count}}
         self._record(lambda recipe: {**recipe, **how})
 
     def reembed(
         self, encoder: EncoderProtocol, progress: Callable[[Progress], None], *, keep_old: bool
     ) -> ReembedReport:
-        backend = str(self._reader.recipe().get("backend", "auto"))  # not the one measured for the present vectors
+        recipe = self._reader.state().recipe
+        backend = str(recipe.get("backend", "auto"))  # not the one measured for the present vectors
         return Reembedder(self._writer, encoder, progress).run(backend, keep_old=keep_old)
 
     def using(self, space: Space, encoder: EncoderProtocol) -> IndexWriter:
@@ -234,7 +236,7 @@ class IndexWriter:
         chosen, measured = str(recipe.get("backend", "auto")), recipe.get("measured")
         if chosen != "auto" or not measured:
             return chosen
-        now, then = self._reader.counts()["vectors"][self._space.id], measured["vectors"]
+        now, then = self._reader.state().vectors[self._space.id], measured["vectors"]
         return str(measured["backend"]) if then / 2 <= now <= then * 2 else chosen
 
     def _planned(self, paths: Sequence[Path], options: SyncOptions | None) -> sources.Update:
@@ -243,7 +245,7 @@ class IndexWriter:
         if self._writer.dry_run:
             return update
         self._record(lambda recipe: sources.update(paths, asked, recipe).recipe)
-        return sources.update(paths, asked, self._reader.recipe())
+        return sources.update(paths, asked, self._reader.state().recipe)
 
     def _record(self, made: Callable[[JsonObject], JsonObject]) -> None:
         machine.change_recipe(self._writer, made)
@@ -251,7 +253,7 @@ class IndexWriter:
     @contextmanager
     def _run(self, *, force: bool = False, splitter: Splitter | None = None) -> Iterator[Ingest]:
         """An ingest that is flushed at the end; after an error, nothing of the last batch is committed."""
-        recipe = self._reader.recipe()
+        recipe = self._reader.state().recipe
         chosen, context = splitter or Splitter(**recipe["splitter"]), recipe.get("context", False)
         backend = self._backend(recipe)
         run = Ingest(
@@ -274,25 +276,25 @@ class IndexWriter:
         finally:
             run.close()
         if not self._writer.dry_run:
-            run.derived.complete(self._backend(self._reader.recipe()))
+            run.derived.complete(self._backend(self._reader.state().recipe))
 
     def _split_anew(self, run: Ingest, progress: Callable[[Progress], None]) -> None:
         """Split the documents added by `add` again; their text is in the store."""
-        added = [origin.document for origin in self._reader.origins() if origin.root is None and origin.path is None]
-        stored = (document for uri in added if (document := self._reader.document(uri)))
+        added = [row.uri for row in self._reader.document_rows() if row.source is None]
+        stored = (document for uri in added for document in self._reader.full_documents([uri]))
         for done, (document, stamp) in enumerate(run.with_stamps(stored)):
             progress(Progress(done, len(added), "documents", document.id, run.written))
             run.report.count(run.put(document, stamp=stamp))
 
     def _report(self, run: Ingest, *, whole: bool = False) -> SyncReport:
-        counts = self._reader.counts()
+        state = self._reader.state()
         report = SyncReport(
             index=self._reader.name,
             **run.report.documents(),
             **run.report.encoded(run.written),
             skipped=tuple(run.report.skipped),
-            passages=counts["passages"],
-            vectors=sum(counts["vectors"].values()),
+            passages=state.passages,
+            vectors=sum(state.vectors.values()),
             took_s=run.report.seconds(),
             dry_run=self._writer.dry_run,
             warnings=tuple(run.report.warnings),
@@ -305,7 +307,7 @@ class IndexWriter:
         self._writer.add_run({"at": now, **asdict(report), "whole": whole, "refused": list(refused)})
 
 
-def _put(run: Ingest, item: Document | Skipped, stamp: DocumentStamp | None) -> None:
+def _put(run: Ingest, item: Document | Skipped, stamp: DocumentRow | None) -> None:
     """Put a document, or record why it is skipped."""
     if isinstance(item, Skipped):
         run.report.skip(item)
@@ -318,7 +320,7 @@ def _put(run: Ingest, item: Document | Skipped, stamp: DocumentStamp | None) -> 
             run.report.skip(Skipped(item.id, error.message))
 
 
-def _require_own(document: Document, stamp: DocumentStamp | None) -> None:
+def _require_own(document: Document, stamp: DocumentRow | None) -> None:
     """Raise UsageError where the document that is stored under the id comes from a file."""
     if stamp is not None and stamp.source is not None:
         raise UsageError(f"{document.id!r} is the id of a file's document.", "Use another id, or another index.")

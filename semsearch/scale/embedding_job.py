@@ -60,7 +60,7 @@ def embedded_ahead(
     job works for it.
     """
     with drivers.find(index).open_reader(index) as reader:
-        space, recipe = reader.spaces()[0], reader.recipe()
+        space, recipe = reader.state().spaces[0], reader.state().recipe
         ours = LazyEncoder(reader.name, space.name, space.fingerprint, space.dim, recorded=None, wanted=encoder)
         _ = ours.model  # raises EncoderMismatch, before a cluster works for nothing
         update = sources.update(paths, options, recipe)
@@ -140,7 +140,8 @@ def _belongs(index: Path, reader: StoreReader) -> JsonObject:
     A file system may give a new database the inode of one that is gone; but its commits begin again.
     """
     identity = drivers.find(index).identity(index)
-    return {"version": __version__, "index": list(identity), "commits": reader.version()}
+    with reader.snapshot() as version:
+        return {"version": __version__, "index": list(identity), "commits": version}
 
 
 def _beside(index: Path, job: JsonObject) -> ArrivedVectors:

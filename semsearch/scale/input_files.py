@@ -38,7 +38,7 @@ def of_index(update: sources.Update, reader: StoreReader) -> Input:
     job = Input()
     there, new, unseen = set[int](), list[SourceFile](), list[Path]()
     for one in _walked(update, unseen):
-        stored = reader.sources_at(one.naming.base, [one.path]).get(one.path)
+        stored = next(reader.sources(keys=[(one.naming.base, one.path)]), None)
         if stored is None:
             new.append(one)
             continue
@@ -46,7 +46,7 @@ def of_index(update: sources.Update, reader: StoreReader) -> Input:
         if not update.options.force:
             if _is_stored(one, stored):
                 continue
-            stamps = reader.documents_of(stored.id)
+            stamps = reader.document_rows(source=stored.id)
             keys = DocumentKeys.joined(document_key(stamp.uri, stamp.sha256, stamp.title) for stamp in stamps)
             if len(keys) and _all_stored(_file(one), keys):
                 continue

@@ -78,9 +78,9 @@ class StoreWrites:
     def own(self, documents: Sequence[Document], sources: Sequence[int]) -> list[Document]:
         """All but those that belong to another file: the update of the index says what becomes of them."""
         self._sources = {one.id: source for one, source in zip(documents, sources, strict=True)}
-        stamps = self._writer.reader.stamps([one.id for one in documents])
-        foreign = {uri for uri, stamp in stamps.items() if stamp.source != self._sources[uri]}
-        self._there = stamps.keys() - foreign
+        rows = list(self._writer.reader.document_rows([one.id for one in documents]))
+        foreign = {row.uri for row in rows if row.source != self._sources[row.uri]}
+        self._there = {row.uri for row in rows} - foreign
         return [self._annotate(one) for one in documents if one.id not in foreign]
 
     def put(self, rows: Sequence[EncodedDocument]) -> int:
@@ -92,4 +92,5 @@ class StoreWrites:
     def _annotate(self, document: Document) -> Document:
         if not self._annotated or document.id not in self._there:
             return document
-        return annotated_metadata.kept(document, self._writer.reader.document(document.id), self._annotated)
+        stored = next(iter(self._writer.reader.full_documents([document.id])), None)
+        return annotated_metadata.kept(document, stored, self._annotated)

@@ -19,6 +19,7 @@ import numpy as np
 
 from semsearch.errors import SemsearchError
 from semsearch.search.sampling import smallest_hashes
+from semsearch.stores import base
 from semsearch.stores.protocol import Dense, StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import EncoderProtocol, JsonObject
@@ -44,7 +45,7 @@ def audit(
 ) -> JsonObject:
     """The result of `Index.audit`. `encoder`: None leaves out what needs one. `context`: as in the recipe."""
     with reader.snapshot():
-        everything = reader.vector_ids(space.id)
+        everything = reader.passage_ids(space=space.id)
         ids, queries = _sampled(reader, space, everything, sample)
         found, nearest = _recall(reader, space, everything, ids, queries, k)
         again = np.isin(ids, smallest_hashes(ids, ENCODED))  # of all ages
@@ -63,10 +64,10 @@ def race_of_backends(
 ) -> JsonObject:
     """The result of `admin.bench`, but for `kept`."""
     with reader.snapshot():
-        ids, queries = _sampled(reader, space, reader.vector_ids(space.id), sample)
+        ids, queries = _sampled(reader, space, reader.passage_ids(space=space.id), sample)
         trial = race.Trial(
             space.dim,
-            reader.counts()["vectors"][space.id],
+            reader.state().vectors[space.id],
             partial(reader.vectors, space.id),
             lambda wanted: reader.vectors(space.id, ids=wanted),
             ids,
@@ -116,7 +117,7 @@ def _filtered(
 ) -> JsonObject:
     """Recall and speed with a filter that lets a random share of the passages pass."""
     passing = everything[np.random.default_rng(1).random(len(everything)) < share]
-    allowed = reader.only(passing)
+    allowed = reader.allowed(None, ids=passing)
     measured = _Measured(lambda rows, n: reader.dense(space.id, rows, n, allowed), ids, queries, k)
     right = None if measured.exact else reader.dense(space.id, queries, k + 1, allowed, exact=True)
     recall = None if measured.exact else measured.recall(right)
@@ -175,17 +176,17 @@ def _orphans(reader: StoreReader, everything: Ids) -> JsonObject:
     owners: dict[int, int] = {}
     for at in range(0, len(everything), IDS_AT_ONCE):
         owners |= reader.owners(everything[at : at + IDS_AT_ONCE].tolist())
-    counts = reader.counts()
+    state = reader.state()
     return {
         "vectors": len(everything) - len(owners),
-        "passages": counts["passages"] - len(owners),
-        "documents": counts["documents"] - len(set(owners.values())),
+        "passages": state.passages - len(owners),
+        "documents": state.documents - len(set(owners.values())),
     }
 
 
 def _repeated(reader: StoreReader) -> int:
     """Passages with the text of an earlier one."""
-    counts = Counter(hashlib.blake2b(text.encode(), digest_size=12).digest() for text in reader.texts())
+    counts = Counter(hashlib.blake2b(text.encode(), digest_size=12).digest() for text in base.texts(reader))
     return counts.total() - len(counts)
 
 

@@ -53,17 +53,19 @@ class CurrentSpace:
         self._like_files, self._encoders = like_files, encoders
         self._following = threading.Lock()
         self._retired: list[LazyEncoder] = []  # of spaces before; a thread may still use one
-        self._seen_version = reader.version()
+        with reader.snapshot() as self._seen_version:
+            pass
         self._in_use = self._using(self._space())
 
     def now(self) -> InUse:
         """What the current space is searched with: after `reembed`, in any process, another one is."""
-        if self._seen_version != self._reader.version():
-            with self._reader.snapshot(), self._following:
-                space = self._space()
-                if space.id != self._in_use.space.id:
-                    self._use(space)
-                self._seen_version = self._reader.version()
+        with self._reader.snapshot() as version:
+            if self._seen_version != version:
+                with self._following:
+                    space = self._space()
+                    if space.id != self._in_use.space.id:
+                        self._use(space)
+                    self._seen_version = version
         return self._in_use
 
     def searched(self, search: Callable[[Searcher], T]) -> T:
@@ -80,7 +82,7 @@ class CurrentSpace:
     def switch(self, encoder: EncoderLike, *, owned: bool) -> InUse:
         """Use the store's current space, which is of this encoder, from now on."""
         self._wanted, self._owned = encoder, owned
-        return self._use(self._reader.spaces()[0])
+        return self._use(self._reader.state().spaces[0])
 
     def close(self) -> None:
         """Close the encoders that were loaded here."""
@@ -89,7 +91,7 @@ class CurrentSpace:
 
     def _space(self) -> Space:
         """The current space, or the chosen one. Raises NotFound."""
-        spaces = self._reader.spaces()
+        spaces = self._reader.state().spaces
         found = spaces[0] if self.chosen is None else next((one for one in spaces if one.id == self.chosen), None)
         if found is None:
             raise NotFound(f"index {self._reader.name} has no space {self.chosen}.", "See the spaces of info().")
@@ -102,7 +104,7 @@ class CurrentSpace:
 
     def _using(self, space: Space) -> InUse:
         """What a space is searched with."""
-        recipe = self._reader.recipe()
+        recipe = self._reader.state().recipe
         references = {one.space.id: one.encoder for one in other_spaces(self._reader)}
         encoder = LazyEncoder(
             self._reader.name,

@@ -21,7 +21,7 @@ AT_ONCE = 2_000  # passages that are read at a time
 
 def sample(reader: StoreReader, space: Space, most: int, letters: int) -> VectorSample:
     """At most `most` passages with their vectors in `space`, by id, each text cut after `letters`. Raises Corrupt."""
-    known = reader.vector_ids(space.id)
+    known = reader.passage_ids(space=space.id)
     chosen = smallest_hashes(known, most)
     vectors = np.zeros((len(chosen), space.dim), np.float32)
     passages: list[StoredPassage] = []

@@ -150,15 +150,16 @@ class Searcher:
         return refuse(self._reader.name) if weighted and not by_words else []
 
     def _current_state(self) -> _State:
-        version, state = self._reader.version(), self._state
-        if state is None or state.version != version:
-            space = next((space for space in self._reader.spaces() if space.id == self._space.id), None)
-            if space is None:
-                raise NotFound(f"index {self._reader.name} has no space {self._space.id} any more.", "Search again.")
-            counts, prefixes = self._reader.counts(), self._reader.recipe().get("bases", {})
-            passages = counts["vectors"].get(space.id, 0)
-            updating = self._reader.is_updating()
-            state = self._state = _State(version, space, counts["passages"], passages, updating, prefixes)
+        with self._reader.snapshot() as version:
+            state = self._state
+            if state is None or state.version != version:
+                stored = self._reader.state()
+                if (space := stored.space(self._space.id)) is None:
+                    raise NotFound(
+                        f"index {self._reader.name} has no space {self._space.id} any more.", "Search again."
+                    )
+                vectors, prefixes = stored.vectors[space.id], stored.recipe.get("bases", {})
+                state = self._state = _State(version, space, stored.passages, vectors, stored.updating, prefixes)
         return state
 
     def _null_distribution(self, state: _State) -> NullDistribution | None:
@@ -206,7 +207,7 @@ class Searcher:
         """The vectors (n, d) of a file's passages, split as in the index. Raises UsageError for a file without text."""
         from semsearch.documents import loaders  # 30 ms, and few queries name a file
 
-        encoder, recipe = self.queries.encoder, self._reader.recipe()
+        encoder, recipe = self.queries.encoder, self._reader.state().recipe
         splitter, context = Splitter(**recipe["splitter"]), recipe.get("context", False)
         cut = [
             embedded(one, part, with_context=context)
@@ -226,7 +227,7 @@ class Searcher:
 
     def _passages_of(self, example: str, state: _State) -> Ids:
         """The passages of a document: by its id, or by the path of its file, seen from the working directory."""
-        ids = self._reader.passage_ids(example)
+        ids = self._reader.passage_ids([example])
         if len(ids) or not self._is_file(example):
             return ids
         path = Path(example).resolve()
@@ -235,7 +236,7 @@ class Searcher:
             for base, prefix in state.prefixes.items()
             if path.is_relative_to(base)
         )
-        return next((found for name in known if len(found := self._reader.passage_ids(name))), ids)
+        return next((found for name in known if len(found := self._reader.passage_ids([name]))), ids)
 
     def _own_passages(self, query: Query, state: _State) -> frozenset[int]:
         """The passages of the examples themselves, which are left out of the answer."""

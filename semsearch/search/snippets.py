@@ -12,6 +12,7 @@ import numpy as np
 from semsearch.chunking.sentences import after_space, sentences
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.search.page_names import has_short_parts
+from semsearch.stores import keyword_search
 from semsearch.stores.protocol import StoreReader
 from semsearch.types import Hit, Query, Results
 from semsearch.utils.vectors import OWN_VECTORS
@@ -50,7 +51,7 @@ def snippets(results: Results, reader: StoreReader, queries: QueryCache) -> list
     All sentences of all hits go through the encoder in one call: about 1 ms each on one core.
     """
     query = results.query
-    words = [reader.highlight(hit.text, query.text) for hit in results]
+    words = [keyword_search.spans(hit.text, query.text) for hit in results]
     spans = [list(_prose(hit)) or sentences(hit.text) or [(0, len(hit.text))] for hit in results]
     if query.mode == "keyword" or not query.text.strip() or queries.encoder.fingerprint == OWN_VECTORS:
         scores = [
@@ -68,7 +69,8 @@ def snippets(results: Results, reader: StoreReader, queries: QueryCache) -> list
 
 def _place(hit: Hit, at: int, reader: StoreReader) -> tuple[int | None, str | None]:
     """Page and heading at this offset of a hit. Only documents of short slides, cells or times are read for that."""
-    document = reader.document(hit.document) if at and has_short_parts(hit.path) else None
+    wanted = [hit.document] if at and has_short_parts(hit.path) else []
+    document = next(iter(reader.full_documents(wanted)), None)
     if document is None or document.text[hit.start : hit.end] != hit.text:  # changed meanwhile
         return hit.page, hit.heading
     before = bisect_right([mark.start for mark in document.marks], hit.start + at) - 1

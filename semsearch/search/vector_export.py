@@ -20,7 +20,7 @@ def export(
     reader: StoreReader, space: Space, file: Path, precision: Precision, progress: Callable[[Progress], None]
 ) -> list[Path]:
     """Write `file`; the files that were written. After an error or an exception of `progress`, none is."""
-    total = reader.counts()["vectors"].get(space.id, 0)
+    total = reader.state().vectors.get(space.id, 0)
 
     def tell(done: int) -> None:
         progress(Progress(done, total, "passages"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -12,7 +11,7 @@ import numpy as np
 from semsearch.errors import Corrupt, NotFound, UsageError
 from semsearch.stores import machine
 from semsearch.stores.protocol import StoreReader, StoreWriter
-from semsearch.stores.records import DocumentStamp, Entry
+from semsearch.stores.records import DocumentRow, Entry
 from semsearch.types import Passage, Progress
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def check_restore(file: Path, location: Path) -> None:
 def copy(reader: StoreReader, writer: NumberingWriter, progress: Callable[[Progress], None]) -> None:
     """Write all that `reader` has to an empty store, in one transaction. Raises Corrupt."""
     with reader.snapshot(), writer.transaction():
-        spaces = reader.spaces()
+        spaces = reader.state().spaces
         for space in sorted(spaces, key=lambda one: one.id):
             writer.continue_from("spaces", space.id)
             made = writer.add_space(space.fingerprint, space.name, space.dim, space.info)
@@ -56,7 +55,7 @@ def copy(reader: StoreReader, writer: NumberingWriter, progress: Callable[[Progr
             writer.use_space(spaces[0].id)
         for report in reversed(list(reader.runs())):
             writer.add_run(report)
-        writer.set_recipe({key: value for key, value in reader.recipe().items() if key != machine.TAKEN})
+        writer.set_recipe({key: value for key, value in reader.state().recipe.items() if key != machine.TAKEN})
 
 
 def _copy_documents(
@@ -67,7 +66,7 @@ def _copy_documents(
     progress: Callable[[Progress], None],
 ) -> None:
     """Documents in the order of their numbers. `spaces`: the current one first; `sources`: those that were copied."""
-    total, done = reader.counts()["documents"], 0
+    total, done = reader.state().documents, 0
     for run in _in_runs(_read(reader, spaces, sources)):
         writer.continue_from("documents", run[0].number)
         if (begun := next((one.ids for one in run if len(one.ids)), None)) is not None:
@@ -93,10 +92,10 @@ class _Copied(NamedTuple):
 def _read(reader: StoreReader, spaces: Sequence[int], sources: Set[int]) -> Iterator[_Copied]:
     """All documents in the order of their numbers."""
     for stamp in _by_number(reader):
-        ids = reader.passage_ids(stamp.uri)
+        ids = reader.passage_ids([stamp.uri])
         vectors = {space: list(reader.vectors(space, ids=ids)) for space in spaces} if len(ids) else {}
         source = stamp.source if stamp.source in sources else None
-        entry, own = _first(reader, replace(stamp, source=source), spaces, ids, vectors)
+        entry, own = _first(reader, stamp._replace(source=source), spaces, ids, vectors)
         others = [(space, *piece) for space, pieces in vectors.items() if space != own for piece in pieces]
         yield _Copied(stamp.number, ids, entry, own, others)
 
@@ -120,13 +119,13 @@ def _in_runs(items: Iterable[_Copied]) -> Iterator[list[_Copied]]:
 
 def _first(
     reader: StoreReader,
-    stamp: DocumentStamp,
+    stamp: DocumentRow,
     spaces: Sequence[int],
     ids: Ids,
     vectors: dict[int, list[tuple[Ids, Vectors]]],
 ) -> tuple[Entry, int]:
     """A document with its vectors in one space that has them all. Raises Corrupt where none has."""
-    document = reader.document(stamp.uri)
+    document = next(iter(reader.full_documents([stamp.uri])), None)
     parts = [Passage(one.start, one.end, one.text, one.page, one.line, one.heading) for one in reader.passages(ids)]
     for space in spaces:
         pieces = vectors.get(space, [])
@@ -141,11 +140,9 @@ def _first(
 
 
 def _dim(reader: StoreReader, space: int) -> int:
-    return next(one.dim for one in reader.spaces() if one.id == space)
+    return next(one.dim for one in reader.state().spaces if one.id == space)
 
 
-def _by_number(reader: StoreReader) -> Iterator[DocumentStamp]:
+def _by_number(reader: StoreReader) -> Iterator[DocumentRow]:
     """The stamps of all documents, in the order in which they were stored."""
-    uris = [uri for uri, _ in reader.titles()]
-    found = [stamp for at in range(0, len(uris), AT_ONCE) for stamp in reader.stamps(uris[at : at + AT_ONCE]).values()]
-    return iter(sorted(found, key=lambda stamp: stamp.number))
+    return iter(sorted(reader.document_rows(), key=lambda row: row.number))

@@ -36,7 +36,7 @@ def measure(reader: StoreReader, space: Space, encoder: EncoderProtocol) -> Null
     Encoding some 500 questions takes a second or two, once for each encoder: the vectors are cached for the user.
     """
     with reader.snapshot():
-        passages = reader.counts()["vectors"].get(space.id, 0)
+        passages = reader.state().vectors.get(space.id, 0)
         if not passages or not space.has_encoder:
             return None
         best = reader.dense(space.id, _vectors(encoder), 1).cosines[:, 0]

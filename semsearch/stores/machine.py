@@ -31,7 +31,7 @@ def change_recipe(writer: StoreWriter, made: Callable[[JsonObject], JsonObject])
 
     `made` may be called twice, and changes nothing else.
     """
-    recipe = writer.reader.recipe()
+    recipe = writer.reader.state().recipe
     if made(recipe) == recipe:
         return
     with writer.transaction():

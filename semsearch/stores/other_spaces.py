@@ -30,8 +30,8 @@ class OtherSpace(NamedTuple):
 def other_spaces(reader: StoreReader) -> list[OtherSpace]:
     """The spaces beside the current one, oldest first."""
     with reader.snapshot():
-        entries = recorded(reader.recipe())
-        return [OtherSpace(space, *_entry(entries.get(str(space.id)))) for space in reader.spaces()[1:]]
+        entries = recorded(reader.state().recipe)
+        return [OtherSpace(space, *_entry(entries.get(str(space.id)))) for space in reader.state().spaces[1:]]
 
 
 def recorded(recipe: JsonMapping) -> JsonObject:

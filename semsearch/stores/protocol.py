@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 from semsearch.errors import UsageError
-from semsearch.stores.records import DocumentStamp, Entry, Origin, Salvaged, Source, Space, StoredPassage
+from semsearch.stores.records import DocumentRow, Entry, Salvaged, Source, Space, StoredPassage, StoreState
 from semsearch.types import Document, Facet, JsonObject, Progress, Skipped
 from semsearch.utils.strength import NullDistribution
 
@@ -76,12 +76,14 @@ class Lexical(NamedTuple):
     corrected: Mapping[str, str] = {}
 
 
-class Counts(TypedDict):
-    """Numbers of documents, passages, and vectors by space id."""
+class Opened(Protocol):
+    """What is open until it is closed."""
 
-    documents: int
-    passages: int
-    vectors: dict[int, int]
+    def close(self) -> None:
+        """Close the files or connections. Every later call raises SemsearchError."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_: object) -> None: ...
 
 
 class SalvageReader(Protocol):
@@ -105,7 +107,7 @@ class SalvageReader(Protocol):
         """Every document whose text, title and metadata are right, with what is right of its passages and vectors."""
 
 
-class StoreReader(Protocol):
+class StoreReader(Opened, Protocol):
     """A store that is open for reading. No call waits for a writer, or sees half a document."""
 
     @property
@@ -116,38 +118,18 @@ class StoreReader(Protocol):
     def location(self) -> Path:
         """The folder of the index."""
 
-    def close(self) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *_: object) -> None: ...
-
     # ---- the whole
-    def snapshot(self) -> AbstractContextManager[None]:
-        """Everything read inside is of one moment. May be nested."""
+    def snapshot(self) -> AbstractContextManager[int]:
+        """Everything read inside is of one moment, whose version it gives: every commit raises it. May be nested."""
 
-    def version(self) -> int:
-        """A counter that every commit raises."""
-
-    def counts(self) -> Counts:
-        """Documents, passages, and vectors of each space."""
-
-    def info(self) -> JsonObject:
-        """The result of `Index.info`: counts, recipe, spaces with their backends and the reasons, and the last run."""
-
-    def recipe(self) -> JsonObject:
-        """How this index is built: the latest argument of `set_recipe`.
-
-        A store that several machines write to records `roots` and `bases` for each machine by itself, and gives those
-        of this one; "taken" lists the prefixes in the `bases` of the others.
-        """
-
-    def is_updating(self) -> bool:
-        """Whether a run has begun and not ended: one goes on, or was interrupted."""
+    def state(self) -> StoreState:
+        """Counts, recipe and spaces, from counters: the same cost at any size."""
 
     def runs(self) -> Iterator[JsonObject]:
         """The reports of the latest runs of `index`, newest first."""
 
-    def spaces(self) -> list[Space]:
-        """The spaces of the index: the current one, which searches use, then the others, oldest first."""
+    def info(self) -> JsonObject:
+        """The result of `Index.info`: see `base.info`."""
 
     # ---- documents and their sources
     def document_ids(
@@ -161,89 +143,54 @@ class StoreReader(Protocol):
     def count_documents(self, condition: Filter | None) -> int:
         """How many documents pass the filter. Raises as `allowed` does."""
 
+    def document_rows(self, ids: Sequence[str] | None = None, *, source: int | None = None) -> Iterator[DocumentRow]:
+        """These documents without their texts, in the order of `ids`; unknown ones are left out.
+
+        Without `ids` those that came from `source`, in the order in which they were stored; without either, all, by id.
+        """
+
     def full_documents(self, ids: Sequence[str]) -> list[Document]:
-        """These documents exactly as they were stored, in the order of `ids`. Unknown ones are left out.
+        """These documents exactly as they were stored, in the order of `ids`; unknown ones are left out.
 
         Raises Corrupt.
         """
 
-    def document(self, uri: str) -> Document | None:
-        """The document exactly as it was stored, or None. Raises Corrupt."""
+    def sources(
+        self, *, keys: Sequence[tuple[str, str]] | None = None, ids: Sequence[int] | None = None
+    ) -> Iterator[Source]:
+        """The files that were read, with these (root, path) or ids, in any order; all, by id, without either.
 
-    def documents(
-        self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0
-    ) -> list[JsonObject]:
-        """Documents by uri: id, title, passages, size, mtime (ns), loader, metadata, root, path.
-
-        path: a pattern as in `--path`; ids: the documents wanted.
+        Where several machines write to the store, those that this machine read.
         """
 
-    def titles(self) -> list[tuple[str, str | None]]:
-        """Id and title of every document, by id."""
-
-    def stamps(self, uris: Iterable[str]) -> dict[str, DocumentStamp]:
-        """Hashes and source of these documents, by uri. Unknown ones are left out."""
-
-    def origins(self, uris: Sequence[str] | None = None) -> list[Origin]:
-        """The files that these documents (all, for None) came from."""
-
-    def highest_document(self) -> int:
-        """The number of the latest document; 0 for none."""
-
-    def sources(self) -> Iterator[Source]:
-        """Every file that was read, by id; where several machines write to the store, that this machine read."""
-
-    def sources_at(self, root: str, paths: Sequence[str]) -> dict[str, Source]:
-        """The files that were read at these paths below `root`, by path. Unknown ones are left out."""
-
-    def source_of(self, uri: str) -> Source | None:
-        """The file that a document came from, None for a document without one. Raises NotFound."""
-
-    def documents_of(self, source: int) -> Iterator[DocumentStamp]:
-        """The documents that came from one source, in the order in which they were stored."""
-
-    def document_counts(self, sources: Sequence[int]) -> dict[int, int]:
-        """How many documents came from each of these sources. Those without any are left out."""
-
     # ---- passages and vectors
-    def passage_ids(self, uri: str) -> Ids:
-        """The passages of a document in their order; none for an unknown one."""
+    def passage_ids(self, documents: Sequence[str] | None = None, *, space: int | None = None) -> Ids:
+        """The passages of these documents in their order; unknown ones have none.
+
+        Without `documents` those with a vector in `space`, or all, ascending. Raises NotFound for an unknown space.
+        """
 
     def passages(self, ids: Ids | Sequence[int]) -> list[StoredPassage]:
         """These passages in the order of `ids`; deleted ones are left out. Raises Corrupt."""
 
     def owners(self, ids: Sequence[int], *, first: int | None = None) -> dict[int, int]:
-        """Passage id -> a number that identifies its document; deleted passages are left out.
+        """Passage id -> the number of its document; deleted passages are left out.
 
         With `first`, those of other documents than the first ids are in may be left out.
         """
-
-    def texts(self) -> Iterator[str]:
-        """The text of every passage, by id. Raises Corrupt."""
 
     def vectors(
         self, space: int, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192
     ) -> Iterator[tuple[Ids, Vectors]]:
         """(ids (m,) ascending, vectors (m, d)) in pieces of at most `chunk`: of ids above `after`, and of `ids`."""
 
-    def vector_ids(self, space: int) -> Ids:
-        """The passages that have a vector in this space, ascending."""
-
-    def without_vector(self, space: int, *, after: int = 0, limit: int = -1) -> Ids:
-        """The first `limit` passages above the id `after` that have no vector in this space, ascending."""
-
-    def highest_id(self, space: int) -> int:
-        """The newest passage that has a vector in this space; 0 for none."""
-
     # ---- search
-    def allowed(self, condition: Filter | None, must: Sequence[str] = ()) -> Allowed | None:
-        """The passages that pass the filter and contain every entry of `must`; None where all may pass.
+    def allowed(self, condition: Filter | None, must: Sequence[str] = (), *, ids: Ids | None = None) -> Allowed | None:
+        """The passages (of `ids`, ascending) that pass the filter and contain every entry of `must`; None where all may
+        pass.
 
         Raises BadFilter, UnknownName for a metadata key that no document has, UsageError for an entry without a letter.
         """
-
-    def only(self, ids: Ids) -> Allowed:
-        """These passages, ascending, as if a filter had let them pass."""
 
     def dense(
         self, space: int, queries: Vectors, k: int, allowed: Allowed | None = None, *, exact: bool = False
@@ -253,9 +200,6 @@ class StoreReader(Protocol):
     def lexical(self, text: str, k: int, allowed: Allowed | None = None) -> Lexical:
         """The k best passages by the informative words of `text`; one of the words is enough."""
 
-    def highlight(self, text: str, query: str) -> tuple[tuple[int, int], ...]:
-        """The places of words of `query` in `text`, compared as in lexical search: ascending (start, end) offsets."""
-
     def facets(self) -> list[Facet]:
         """The properties by which documents differ: file type, date, and the keys of their metadata."""
 
@@ -264,7 +208,7 @@ class StoreReader(Protocol):
         """Every problem, a sentence each; an empty list is good. An exception of `progress` ends the checks."""
 
 
-class StoreWriter(Protocol):
+class StoreWriter(Opened, Protocol):
     """A store that is open for writing. Outside `transaction()`, each change is on disk when its call returns.
 
     A local store has one writer at a time: `Locked` for a second one, and for a rename or removal meanwhile. A store on
@@ -279,10 +223,6 @@ class StoreWriter(Protocol):
     @property
     def reader(self) -> StoreReader:
         """Reads through the writer, so that a transaction sees its own changes."""
-
-    def close(self) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *_: object) -> None: ...
 
     def transaction(self) -> AbstractContextManager[None]:
         """All inside is on disk when the outermost one ends, or none of it. An inner one that fails is undone alone."""

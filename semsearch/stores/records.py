@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -65,21 +64,12 @@ class Source:
     loader: str
     id: int = 0
     bookmark: Bookmark | None = None
+    documents: int = field(default=0, compare=False)  # how many came from it, when it was read
 
     @property
     def key(self) -> tuple[str, str]:
         """No two sources have the same one."""
         return self.root, self.path
-
-
-def at_places(
-    sources_at: Callable[[str, Sequence[str]], Mapping[str, Source]], keys: Iterable[tuple[str, str]]
-) -> dict[tuple[str, str], Source]:
-    """The known sources with these keys, by key; a reader's `sources_at` is asked once for each root."""
-    paths: defaultdict[str, list[str]] = defaultdict(list)
-    for root, path in keys:
-        paths[root].append(path)
-    return {source.key: source for root, below in paths.items() for source in sources_at(root, below).values()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +94,28 @@ class Salvaged(NamedTuple):
     vectors: Sequence[Vectors | None]
 
 
+class StoreState(NamedTuple):
+    """An index as a whole, at one moment.
+
+    `vectors`: by space. `updating`: whether a run has begun and not ended: one goes on, or was interrupted.
+    `newest`: the number of the latest document, 0 for none. `spaces`: the current one, which searches use, then the
+    others, oldest first. `recipe`: how the index is built. A store that several machines write to records `roots` and
+    `bases` for each by itself, and gives those of this one; "taken" lists the prefixes in the `bases` of the others.
+    """
+
+    documents: int
+    passages: int
+    vectors: dict[int, int]
+    updating: bool
+    newest: int
+    recipe: JsonObject
+    spaces: list[Space]
+
+    def space(self, number: int) -> Space | None:
+        """The space with this id."""
+        return next((one for one in self.spaces if one.id == number), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Space:
     """The vectors of one encoder, or of none. `null_distribution` is None before it is measured."""
@@ -121,29 +133,31 @@ class Space:
         return self.fingerprint != OWN_VECTORS
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentStamp:
-    """Hashes of the text and metadata of a stored document, and its title, to compare it with another version.
+class DocumentRow(NamedTuple):
+    """A stored document without its text. `root` and `path` are those of its source, None without one.
 
     `number`: that of a document stored later is higher, and none is used twice, not even when a document is replaced.
+    `sha256` is that of its text, `meta_sha256` that of title and metadata; `size` in bytes, `mtime` in ns, of its file.
     """
 
     uri: str
+    title: str | None
     sha256: str
     meta_sha256: str
     source: int | None
-    title: str | None = None
-    number: int = 0
-
-
-class Origin(NamedTuple):
-    """The file that a document came from; `root` and `path` are None for a document without a file."""
-
-    document: str
+    number: int
+    size: int
+    mtime: int | None
+    loader: str | None
     root: str | None
     path: str | None
-    mtime_ns: int | None
-    size: int | None
+    passages: int
+    metadata: JsonObject
+
+    def listed(self) -> JsonObject:
+        """The result of `Index.documents` for it."""
+        names = ("title", "size", "mtime", "loader", "root", "path", "passages", "metadata")
+        return {"id": self.uri, **{name: getattr(self, name) for name in names}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ def notes(tmp_path: Path, built: Path) -> Iterator[tuple[LocalWriter, Space]]:
     """A copy of it, and its space."""
     shutil.copytree(built, tmp_path / "notes")
     with open_writer(tmp_path / "notes") as store:
-        yield store, store.reader.spaces()[0]
+        yield store, store.reader.state().spaces[0]
 
 
 def flip(path: Path) -> None:
@@ -174,7 +174,7 @@ from helpers.opened import rebuild
 from helpers.vectorstores import add
 from semsearch.stores.local import open_writer
 with open_writer(Path(sys.argv[1])) as store:
-    space = store.reader.spaces()[0]
+    space = store.reader.state().spaces[0]
     print("ready", flush=True)
     turn = 0
     while True:
@@ -206,7 +206,7 @@ def test_a_kill_during_a_rebuild_leaves_a_sound_cache(tmp_path: Path) -> None:
             c.file for c in space_vectors(writer, space).caches()
         }
         assert check(writer, space) == []
-        assert writer.reader.counts()["passages"] > 800
+        assert writer.reader.state().passages > 800
     record("kill while a cache is built", kills, lost=0)
 
 

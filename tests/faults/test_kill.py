@@ -96,7 +96,7 @@ def test_searches_are_right_whenever_a_kill_falls_on_the_building_of_caches(tmp_
         )
         gone |= {uri.removeprefix("not ") for uri in said if uri.startswith("not ")}
         with open_writer(folder) as store, open_reader(folder) as reader:
-            space, queries = reader.spaces()[0], vectors_of([f"Text {n}" for n in range(20)])
+            space, queries = reader.state().spaces[0], vectors_of([f"Text {n}" for n in range(20)])
             ids, cosines, plan = DenseSearch(reader, space, small=-1).search(queries, 10)
             assert plan["cached"] and not plan["warnings"]
             stored = np.concatenate([rows for _, rows in store.reader.vectors(space.id)])
@@ -116,7 +116,7 @@ def test_a_file_of_records_is_indexed_once_by_however_many_killed_runs(tmp_path:
         said = acknowledged_until_killed(writers.index, folder, file, after=chance.uniform(0, 0.1), commits=1)
         with open_reader(folder) as reader:
             assert verify(reader) == []
-            now, kills = reader.counts()["passages"], kills + 1
+            now, kills = reader.state().passages, kills + 1
         assert now >= stored + max(map(int, said))
         stored = now
     assert kills > 1

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from helpers.opened import verify
+from helpers.reading import version
 from helpers.stores import entry, made
 
 from semsearch import Index
@@ -72,7 +73,7 @@ def test_texts_and_vectors_of_a_batch_are_one_commit(
 def test_a_commit_goes_on_record_once_it_is_on_disk(folder: Path, at_every_commit: Callable[[Look], list[int]]) -> None:
     store, space = made(folder, 1)
     seen: list[int] = []
-    numbers = at_every_commit(lambda reader, _: seen.append(reader.version()))
+    numbers = at_every_commit(lambda reader, _: seen.append(version(reader)))
     store.replace([entry("a", "x"), entry("b", "y")], space.id)
     store.delete(["a"])
     assert seen == numbers and len(numbers) == 2
@@ -88,7 +89,7 @@ def test_a_file_counts_as_read_with_its_last_document(
 
     def look(reader: LocalReader, _: int) -> None:
         for source in reader.sources():
-            found.append((reader.counts()["documents"], source.size == UNFINISHED))
+            found.append((reader.state().documents, source.size == UNFINISHED))
 
     with Index.create(folder, encoder="hashing") as index:
         at_every_commit(look)

@@ -24,17 +24,17 @@ import numpy as np
 from helpers import filter_model
 from helpers.filter_model import Row
 from semsearch.errors import Corrupt, Locked, NotFound, SemsearchError, UnknownName, UsageError
-from semsearch.stores import local
+from semsearch.stores import base, local
 from semsearch.stores.drivers import StoreDriver
-from semsearch.stores.filters import BUILTINS, Exists, Filter, PathGlob, fields
-from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical, Rebuild, SalvageReader, StoreReader, StoreWriter
+from semsearch.stores.filters import BUILTINS, Exists, Filter, fields
+from semsearch.stores.protocol import Allowed, Dense, Lexical, Rebuild, SalvageReader, StoreReader, StoreWriter
 from semsearch.stores.records import (
-    DocumentStamp,
+    DocumentRow,
     Entry,
-    Origin,
     Source,
     Space,
     StoredPassage,
+    StoreState,
     check_document,
     meta_hash,
     text_hash,
@@ -163,114 +163,63 @@ class MemoryReader:
         return self._draft() or (self._snapshots[-1] if self._snapshots else self._place.state)
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[int]:
         with self._lock:
             self._snapshots.append(self._state())
             try:
-                yield
+                yield self._snapshots[-1].version
             finally:
                 self._snapshots.pop()
 
-    def version(self) -> int:
-        return self._state().version
-
-    def counts(self) -> Counts:
+    def state(self) -> StoreState:
         state = self._state()
         vectors = dict.fromkeys(state.spaces, 0)
         for space, _ in (key for stored in state.documents.values() for key in stored.vectors):
             vectors[space] += 1
-        return {"documents": len(state.documents), "passages": len(state.passages()), "vectors": vectors}
+        newest = max((stored.number for stored in state.documents.values()), default=0)
+        counts = len(state.documents), len(state.passages()), vectors, state.updating, newest
+        return StoreState(*counts, deepcopy(state.recipe), list(state.spaces.values()))
 
     def info(self) -> JsonObject:
+        backend = {"backend": "exact", "why": "every vector is in memory", "cache": None, "newer_than_cache": 0}
         with self.snapshot():
-            counts = self.counts()
-            return {
-                "name": self.name,
-                "path": str(self.location),
-                "documents": counts["documents"],
-                "passages": counts["passages"],
-                "vectors": sum(counts["vectors"].values()),
-                "bytes": 0,
-                "recipe": self.recipe(),
-                "spaces": [_space_info(space, counts["vectors"][space.id]) for space in self.spaces()],
-                "last_run": next(self.runs(), None),
-            }
-
-    def recipe(self) -> JsonObject:
-        return deepcopy(self._state().recipe)
-
-    def is_updating(self) -> bool:
-        return self._state().updating
+            return base.info(self, 0, dict.fromkeys(self._state().spaces, backend))
 
     def runs(self) -> Iterator[JsonObject]:
         return iter(deepcopy(self._state().runs[::-1]))
 
-    def spaces(self) -> list[Space]:
-        return list(self._state().spaces.values())
-
     # ---- documents and their sources
 
     def full_documents(self, ids: Sequence[str]) -> list[Document]:
-        return [found for uri in ids if (found := self.document(uri))]
-
-    def document(self, uri: str) -> Document | None:
-        stored = self._state().documents.get(uri)
-        return None if stored is None else deepcopy(stored.document)
-
-    def documents(
-        self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0
-    ) -> list[JsonObject]:
-        condition = None if path is None else PathGlob(path)
-        with self.snapshot():
-            state = self._state()
-            rows = [
-                _listed(stored, state.source_of(stored))
-                for uri, stored in sorted(state.documents.items())
-                if (ids is None or uri in ids)
-                and (condition is None or filter_model.holds(condition, state.filter_row(stored, None)))
-            ]
-        return rows[offset:] if limit < 0 else rows[offset : offset + limit]
-
-    def titles(self) -> list[tuple[str, str | None]]:
-        return [(uri, stored.document.title) for uri, stored in sorted(self._state().documents.items())]
-
-    def stamps(self, uris: Iterable[str]) -> dict[str, DocumentStamp]:
         known = self._state().documents
-        return {uri: _stamp(known[uri]) for uri in uris if uri in known}
+        return [deepcopy(known[uri].document) for uri in ids if uri in known]
 
-    def origins(self, uris: Sequence[str] | None = None) -> list[Origin]:
+    def document_rows(self, ids: Sequence[str] | None = None, *, source: int | None = None) -> Iterator[DocumentRow]:
         state = self._state()
-        wanted = [stored for uri, stored in state.documents.items() if uris is None or uri in uris]
-        return [_origin(stored, state.source_of(stored)) for stored in wanted]
+        known = state.documents
+        if source is None:
+            found = [known[uri] for uri in (sorted(known) if ids is None else ids) if uri in known]
+        else:
+            found = sorted((one for one in known.values() if one.source == source), key=lambda one: one.number)
+        return (_row(one, state.source_of(one)) for one in found)
 
-    def highest_document(self) -> int:
-        return max((stored.number for stored in self._state().documents.values()), default=0)
-
-    def sources(self) -> Iterator[Source]:
-        return iter(sorted(self._state().sources.values(), key=lambda source: source.id))
-
-    def sources_at(self, root: str, paths: Sequence[str]) -> dict[str, Source]:
-        return {source.path: source for source in self.sources() if source.root == root and source.path in paths}
-
-    def source_of(self, uri: str) -> Source | None:
+    def sources(
+        self, *, keys: Sequence[tuple[str, str]] | None = None, ids: Sequence[int] | None = None
+    ) -> Iterator[Source]:
         state = self._state()
-        if uri not in state.documents:
-            raise NotFound(f"index {self.name} has no document {uri!r}.")
-        return state.source_of(state.documents[uri])
-
-    def documents_of(self, source: int) -> Iterator[DocumentStamp]:
-        found = [stored for stored in self._state().documents.values() if stored.source == source]
-        return map(_stamp, sorted(found, key=lambda stored: stored.number))
-
-    def document_counts(self, sources: Sequence[int]) -> dict[int, int]:
-        found = Counter(stored.source for stored in self._state().documents.values())
-        return {source: found[source] for source in sources if found[source]}
+        counts = Counter(stored.source for stored in state.documents.values())
+        for one in sorted(state.sources.values(), key=lambda source: source.id):
+            if (keys is None or one.key in keys) and (ids is None or one.id in ids):
+                yield replace(one, documents=counts[one.id])
 
     # ---- passages and vectors
 
-    def passage_ids(self, uri: str) -> Ids:
-        stored = self._state().documents.get(uri)
-        return np.array(stored.ids if stored else (), dtype=np.int64)
+    def passage_ids(self, documents: Sequence[str] | None = None, *, space: int | None = None) -> Ids:
+        known = self._state().documents
+        if documents is not None:
+            return np.array([key for uri in documents if uri in known for key in known[uri].ids], dtype=np.int64)
+        every = self._state().passages() if space is None else self._matrix(space)[0].tolist()
+        return np.array(list(every), dtype=np.int64)
 
     def passages(self, ids: Ids | Sequence[int]) -> list[StoredPassage]:
         state = self._state()
@@ -282,9 +231,6 @@ class MemoryReader:
         known = self._state().passages()
         return {key: known[key][0].number for key in ids if key in known}
 
-    def texts(self) -> Iterator[str]:
-        return (passage.text for _, passage in self._state().passages().values())
-
     def vectors(
         self, space: int, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192
     ) -> Iterator[tuple[Ids, Vectors]]:
@@ -293,17 +239,6 @@ class MemoryReader:
         known, rows = known[here], rows[here]
         for at in range(0, len(known), chunk):
             yield known[at : at + chunk], rows[at : at + chunk]
-
-    def vector_ids(self, space: int) -> Ids:
-        return self._matrix(space)[0]
-
-    def without_vector(self, space: int, *, after: int = 0, limit: int = -1) -> Ids:
-        have = set(self._matrix(space)[0].tolist())
-        missing = [key for key in self._state().passages() if key > after and key not in have]
-        return np.array(missing[: None if limit < 0 else limit], dtype=np.int64)
-
-    def highest_id(self, space: int) -> int:
-        return int(self._matrix(space)[0].max(initial=0))
 
     def _matrix(self, space: int) -> tuple[Ids, Vectors]:
         """ids (n,) ascending and vectors (n, d) of a space."""
@@ -317,7 +252,12 @@ class MemoryReader:
 
     # ---- search
 
-    def allowed(self, condition: Filter | None, must: Sequence[str] = ()) -> MemoryAllowed | None:
+    def allowed(
+        self, condition: Filter | None, must: Sequence[str] = (), *, ids: Ids | None = None
+    ) -> MemoryAllowed | None:
+        if ids is not None:
+            passing = self.allowed(condition, must)
+            return MemoryAllowed(set(ids.tolist()) & (passing.ids if passing else set(ids.tolist())))
         phrases = [_words(entry) for entry in must]
         for entry, words in zip(must, phrases, strict=True):
             if not words:
@@ -333,9 +273,6 @@ class MemoryReader:
                 if (condition is None or filter_model.holds(condition, state.filter_row(stored, passage)))
                 and all(_has_phrase(_words(passage.text), words) for words in phrases)
             )
-
-    def only(self, ids: Ids) -> MemoryAllowed:
-        return MemoryAllowed(ids.tolist())
 
     def count_documents(self, condition: Filter | None) -> int:
         return len(self.document_ids(condition))
@@ -407,10 +344,6 @@ class MemoryReader:
         scores = np.array([found[key] for key in best], dtype=np.float64).reshape(-1, 3)
         complete = scores[:, 2] > 0
         return Lexical(np.array(best, dtype=np.int64), scores[:, 0], np.minimum(1.0, scores[:, 1]), complete)
-
-    def highlight(self, text: str, query: str) -> tuple[tuple[int, int], ...]:
-        words = set(_words(query))
-        return tuple(match.span() for match in _WORD.finditer(text) if match[0].casefold() in words)
 
     def facets(self) -> list[Facet]:
         """Numbers, texts and lists of texts among the metadata, and the built-in loader and date."""
@@ -537,7 +470,7 @@ class MemoryWriter:
 
     def move_source(self, source_id: int, source: Source) -> None:
         with self._change() as state:
-            taken = self._reader.sources_at(source.root, [source.path]).get(source.path)
+            taken = next(self._reader.sources(keys=[source.key]), None)
             if taken is not None and taken.id != source_id:
                 raise UsageError(f"another source is at {source.path!r}.", "Drop it first.")
             if source_id not in state.sources:
@@ -555,7 +488,7 @@ class MemoryWriter:
         return nullcontext()
 
     def latest_recipe(self) -> JsonObject:
-        return self.reader.recipe()
+        return self.reader.state().recipe
 
     def set_recipe(self, recipe: Mapping[str, object]) -> None:
         with self._change() as state:
@@ -758,36 +691,23 @@ def _as_json(value: Mapping[str, object]) -> JsonObject:
     return parsed
 
 
-def _stamp(stored: Stored) -> DocumentStamp:
+def _row(stored: Stored, source: Source | None) -> DocumentRow:
     document = stored.document
-    return DocumentStamp(
+    return DocumentRow(
         document.id,
+        document.title,
         text_hash(document.text),
         meta_hash(document.title, document.metadata),
         stored.source,
-        document.title,
         stored.number,
+        len(document.text.encode()),
+        source.mtime_ns if source else None,
+        source.loader if source else None,
+        source.root if source else None,
+        source.path if source else None,
+        len(stored.ids),
+        deepcopy(dict(document.metadata)),
     )
-
-
-def _origin(stored: Stored, source: Source | None) -> Origin:
-    place = (source.root, source.path, source.mtime_ns, source.size) if source else (None, None, None, None)
-    return Origin(stored.document.id, *place)
-
-
-def _listed(stored: Stored, source: Source | None) -> JsonObject:
-    document = stored.document
-    return {
-        "id": document.id,
-        "title": document.title,
-        "size": len(document.text.encode()),
-        "mtime": source.mtime_ns if source else None,
-        "loader": source.loader if source else None,
-        "metadata": deepcopy(dict(document.metadata)),
-        "root": source.root if source else None,
-        "path": source.path if source else None,
-        "passages": len(stored.ids),
-    }
 
 
 def _passage(key: int, stored: Stored, passage: Passage, state: State) -> StoredPassage:
@@ -801,20 +721,6 @@ def _passage(key: int, stored: Stored, passage: Passage, state: State) -> Stored
         root=source.root if source else None,
         path=source.path if source else None,
     )
-
-
-def _space_info(space: Space, vectors: int) -> JsonObject:
-    encoder = {key: value for key, value in space.info.items() if key != "background"}
-    return {
-        "id": space.id,
-        "encoder": {**encoder, "name": space.name, "fingerprint": space.fingerprint},
-        "dim": space.dim,
-        "vectors": vectors,
-        "backend": "exact",
-        "why": "every vector is in memory",
-        "cache": None,
-        "newer_than_cache": 0,
-    }
 
 
 def _packed(state: State) -> JsonObject:

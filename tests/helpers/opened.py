@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from semsearch.stores.local import LocalReader, LocalWriter, open_reader, open_writer
 from semsearch.stores.local.integrity.verify import verify as verify_tables
 from semsearch.stores.local.space_vectors import SpaceVectors
-from semsearch.stores.records import DocumentStamp, Source, Space
+from semsearch.stores.records import DocumentRow, Source, Space
 from semsearch.types import Progress
 from semsearch.vector_index.cache_files import CacheFile, OpenCache
 from semsearch.vector_index.searcher import VectorSearcher
@@ -40,10 +40,9 @@ def last_run(store: Store) -> dict[str, Any] | None:
     return next(reader_of(store).runs(), None)
 
 
-def all_stamps(store: Store) -> dict[str, DocumentStamp]:
-    """Hashes and source of every document."""
-    reader = reader_of(store)
-    return reader.stamps([uri for uri, _ in reader.titles()])
+def all_stamps(store: Store) -> dict[str, DocumentRow]:
+    """Every document without its text, by id."""
+    return {row.uri: row for row in reader_of(store).document_rows()}
 
 
 def sources_by_key(store: Store) -> dict[tuple[str, str], Source]:
@@ -63,7 +62,7 @@ def open_newest(store: Store, space: Space, *, parse: bool = True) -> OpenCache:
 
 def staleness(store: Store, space: Space, backend: str | None = None) -> str | None:
     """Why a new cache is due. backend: None for what the recipe says."""
-    wanted = backend or str(reader_of(store).recipe().get("backend", "auto"))
+    wanted = backend or str(reader_of(store).state().recipe.get("backend", "auto"))
     return space_vectors(store, space).staleness(wanted)
 
 

@@ -54,6 +54,5 @@ def made(folder: Path, count: int = 0, *, dim: int = DIM) -> tuple[LocalWriter, 
 
 def contents(store: LocalWriter) -> dict[str, list[str]]:
     """{document: its passages in order}, read the way a search reads them."""
-    return {
-        uri: [p.text for p in reader_of(store).passages(reader_of(store).passage_ids(uri))] for uri in all_stamps(store)
-    }
+    reader = reader_of(store)
+    return {uri: [p.text for p in reader.passages(reader.passage_ids([uri]))] for uri in all_stamps(store)}

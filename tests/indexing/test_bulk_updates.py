@@ -119,8 +119,8 @@ def test_what_is_unchanged_is_looked_up_together(tmp_path: Path, kind: str, monk
     with Index.create(tmp_path / "index", encoder="hashing") as index:
         index.sync([place])
         asked: list[str] = []
-        monkeypatch.setattr(LocalReader, "stamps", counted(asked, LocalReader.stamps))
-        monkeypatch.setattr(LocalReader, "sources_at", counted(asked, LocalReader.sources_at))
+        monkeypatch.setattr(LocalReader, "document_rows", counted(asked, LocalReader.document_rows))
+        monkeypatch.setattr(LocalReader, "sources", counted(asked, LocalReader.sources))
         MADE[kind](tmp_path, count, first="Changed")
         assert outcome(index.sync()) == (0, 1, count - 1, 0)
         assert len(asked) < 10
@@ -136,7 +136,7 @@ def test_what_is_put_is_looked_up_together(tmp_path: Path, what: str, monkeypatc
             index.sync([folder])
             for file in folder.iterdir():
                 os.utime(file, (1_700_000_000, 1_700_000_000))
-        for name in ("stamps", "sources_at", "source_of", "document", "documents_of", "document_counts"):
+        for name in ("document_rows", "sources", "full_documents", "document_ids"):
             monkeypatch.setattr(LocalReader, name, counted(asked, getattr(LocalReader, name)))
         if what == "documents":
             report = index.add(Document(name, text) for name, text in records(count))
@@ -180,9 +180,9 @@ def test_what_is_looked_up_before_a_change_of_the_run_is_not_taken_for_the_prese
 
 
 def counted(asked: list[str], function: Callable[..., object]) -> Callable[..., object]:
-    def call(*arguments: object) -> object:
+    def call(*arguments: object, **more: object) -> object:
         asked.append(function.__name__)
-        return function(*arguments)
+        return function(*arguments, **more)
 
     return call
 

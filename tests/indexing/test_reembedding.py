@@ -85,11 +85,11 @@ def interrupted(folder: Path, encoder: HashingEncoder, batches: int = 2) -> None
 
 def content(reader: StoreReader) -> dict[str, list[tuple[str, bytes]]]:
     """Text and vector, as stored, of each passage by document, in the current space."""
-    space = reader.spaces()[0].id
+    space = reader.state().spaces[0].id
     rows = {key: row for ids, part in reader.vectors(space) for key, row in zip(ids.tolist(), part, strict=True)}
     return {
-        uri: [(one.text, rows[one.id].tobytes()) for one in reader.passages(reader.passage_ids(uri))]
-        for uri, _ in reader.titles()
+        uri: [(one.text, rows[one.id].tobytes()) for one in reader.passages(reader.passage_ids([uri]))]
+        for uri in reader.document_ids(None)
     }
 
 
@@ -103,13 +103,13 @@ def assert_as_new(
         wanted = told(index)
     with open_reader(folder) as ours, open_reader(fresh) as theirs:
         assert content(ours) == content(theirs)
-        assert [(one.fingerprint, one.dim) for one in ours.spaces()] == [(encoder.fingerprint, encoder.dim)]
-        ours_null, theirs_null = ours.spaces()[0].null_distribution, theirs.spaces()[0].null_distribution
+        assert [(one.fingerprint, one.dim) for one in ours.state().spaces] == [(encoder.fingerprint, encoder.dim)]
+        ours_null, theirs_null = ours.state().spaces[0].null_distribution, theirs.state().spaces[0].null_distribution
         assert ours_null is not None and theirs_null is not None
         if measured:
             assert ours_null.passages == theirs_null.passages
             np.testing.assert_allclose(ours_null.quantiles, theirs_null.quantiles, atol=1e-5)
-        assert ours.recipe().keys() == theirs.recipe().keys()
+        assert ours.state().recipe.keys() == theirs.state().recipe.keys()
     with Index.open(folder, encoder=encoder) as index:
         assert index.verify() == []
         assert not measured or told(index) == wanted
@@ -384,4 +384,4 @@ def test_salvage_takes_the_current_space_alone(folder: Path, tmp_path: Path, fin
         assert index.search("engine number 7", mode="semantic")[0].document == "d7"
         assert index.verify() == []
     with open_reader(tmp_path / "new") as theirs:
-        assert [one.dim for one in theirs.spaces()] == [encoder.dim]
+        assert [one.dim for one in theirs.state().spaces] == [encoder.dim]

@@ -28,7 +28,7 @@ def embedded(notes: Path, paths: Sequence[Path] = (), **options: bool) -> list[s
     """The names of the files that a job would embed."""
     index = notes.parent / "index"
     with drivers.find(index).open_reader(index) as reader:
-        update = sources.update(paths or [notes], SyncOptions(**options), reader.recipe())  # type: ignore[arg-type]
+        update = sources.update(paths or [notes], SyncOptions(**options), reader.state().recipe)  # type: ignore[arg-type]
         return sorted(file.uri for file in input_files.of_index(update, reader).files)
 
 

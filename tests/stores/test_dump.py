@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.opened import all_stamps, last_run, reader_of, sources_by_key, space_vectors, verify
+from helpers.reading import counts, full_document
 from helpers.stores import entry, made, source
 
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
@@ -41,15 +42,15 @@ def store(tmp_path: Path) -> LocalWriter:
 def everything(store: LocalWriter) -> dict[str, object]:
     uris = sorted(all_stamps(store))
     return {
-        "documents": [reader_of(store).document(uri) for uri in uris],
+        "documents": [full_document(reader_of(store), uri) for uri in uris],
         "heads": all_stamps(store),
-        "passages": {uri: reader_of(store).passages(reader_of(store).passage_ids(uri)) for uri in uris},
+        "passages": {uri: reader_of(store).passages(reader_of(store).passage_ids([uri])) for uri in uris},
         "vectors": [(ids.tolist(), rows.tolist()) for ids, rows in reader_of(store).vectors(1)],
         "sources": sources_by_key(store),
-        "recipe": reader_of(store).recipe(),
+        "recipe": reader_of(store).state().recipe,
         "run": last_run(store),
-        "spaces": reader_of(store).spaces(),
-        "counts": reader_of(store).counts(),
+        "spaces": reader_of(store).state().spaces,
+        "counts": counts(reader_of(store)),
     }
 
 
@@ -67,7 +68,7 @@ def test_what_is_restored_is_what_was_dumped(store: LocalWriter, tmp_path: Path)
         assert verify(again) == []
         again.replace([entry("later", "x")], 1)
         (used,) = store.connection.raw.execute("SELECT seq FROM sqlite_sequence WHERE name = 'passages'").fetchone()
-        assert again.reader.passage_ids("later").min() > used
+        assert again.reader.passage_ids(["later"]).min() > used
     assert files(tmp_path) == ["new", "notes", "notes.dump"]
     assert files(tmp_path / "new") == ["again"]
     assert everything(store) == before

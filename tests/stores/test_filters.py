@@ -127,7 +127,7 @@ def test_any_text_is_a_filter_or_a_bad_filter(store: LocalWriter, where: str) ->
 def test_what_stands_in_a_value_is_never_sql(store: LocalWriter, text: str) -> None:
     for where in (f"lang = {literal(text)}", f"lang in ({literal(text)})", f"lang contains {literal('q;' + text)}"):
         assert set(passing(store, where)) <= set(map(str, range(60)))
-    assert store.reader.counts()["documents"] == 60
+    assert store.reader.state().documents == 60
 
 
 # ---- by example

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from helpers.opened import all_stamps, verify
+from helpers.reading import version
 from helpers.stores import contents, entry, made
 
 from semsearch.errors import Corrupt
@@ -79,7 +80,7 @@ def test_acknowledged_changes_that_went_with_the_log_are_reported_until_that_is_
     with open_writer(killed) as writer:
         assert contents(writer) == there
         assert verify(writer) == []
-        writer.replace([entry("after", "x")], 1) if writer.reader.spaces() else writer.set_recipe({})
+        writer.replace([entry("after", "x")], 1) if writer.reader.state().spaces else writer.set_recipe({})
     with open_reader(killed) as reader:
         assert verify(reader) == []
 
@@ -122,7 +123,7 @@ def test_a_kill_between_the_commit_and_its_acknowledgement_raises_no_alarm(
         assert verify(writer) == []
         assert "new" in all_stamps(writer)
         writer.delete(["new"])
-        assert acknowledged(folder) == writer.reader.version()
+        assert acknowledged(folder) == version(writer.reader)
 
 
 def test_a_commit_that_cannot_be_recorded_is_a_commit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +151,7 @@ def test_a_damaged_or_missing_record_claims_nothing(folder: Path, content: bytes
     assert acknowledged(folder) == 0
     with open_writer(folder) as writer:
         writer.delete(["d0"])
-        assert acknowledged(folder) == writer.reader.version()
+        assert acknowledged(folder) == version(writer.reader)
     (folder / FILE).unlink()
     with open_reader(folder) as reader:
         assert verify(reader) == []

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from helpers.postgres import PATIENCE, Other, missing, until_one_waits
+from helpers.reading import counts, full_document
 from helpers.stores import DIM, NARROW, WIDE, entry, source, vectors_of
 
 from semsearch import Document, Index, Progress, admin
 from semsearch.errors import EncoderMismatch, Locked, SemsearchError, UsageError
 from semsearch.indexing import reembedding
-from semsearch.stores import links
+from semsearch.stores import base, links
 from semsearch.stores.records import UNFINISHED, Space
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def test_a_writer_of_the_old_space_waits_for_the_switch_and_is_refused_in_one_li
             writer.use_space(new.id)
             other = Other(lambda: second.replace([entry("late", "Too late")], old.id))
             until_one_waits(postgres, address)
-            ids = writer.reader.without_vector(new.id)
+            ids = base.without_vector(writer.reader, new.id)
             writer.put_vectors(new.id, ids, vectors_of([str(each) for each in ids]))
         said = other.ended()
         assert isinstance(said, EncoderMismatch) and said.exit_code == 4
@@ -105,10 +106,10 @@ def test_a_writer_of_the_old_space_waits_for_the_switch_and_is_refused_in_one_li
         writer.drop_space(old.id)
         with pytest.raises(EncoderMismatch, match="second encoder"):
             second.replace([entry("late", "Too late")], old.id)
-        assert second.reader.document("late") is None
+        assert full_document(second.reader, "late") is None
         second.replace([entry("late", "In time")], new.id)
         assert second.delete(["d0"]) == 1
-    assert writer.reader.counts() == {"documents": 2, "passages": 3, "vectors": {new.id: 3}}
+    assert counts(writer.reader) == {"documents": 2, "passages": 3, "vectors": {new.id: 3}}
     assert writer.reader.verify(silent) == []
 
 
@@ -117,15 +118,15 @@ def test_a_switch_waits_for_what_others_are_writing_and_sees_it(
 ) -> None:
     writer, old = made
     new = writer.add_space("other", "second encoder", DIM, {})
-    ids = writer.reader.without_vector(new.id)
+    ids = base.without_vector(writer.reader, new.id)
     writer.put_vectors(new.id, ids, vectors_of([str(each) for each in ids]))
     late = list[int]()
 
     def switch() -> None:
         with writer.transaction():
             writer.use_space(new.id)
-            late.extend(writer.reader.without_vector(new.id).tolist())
-            writer.put_vectors(new.id, writer.reader.without_vector(new.id), vectors_of(["late"]))
+            late.extend(base.without_vector(writer.reader, new.id).tolist())
+            writer.put_vectors(new.id, base.without_vector(writer.reader, new.id), vectors_of(["late"]))
 
     with driver.open_writer(writer.reader.location) as second:
         with second.transaction():
@@ -133,7 +134,7 @@ def test_a_switch_waits_for_what_others_are_writing_and_sees_it(
             other = Other(switch)
             until_one_waits(postgres, address)
         assert other.ended() is None
-        assert late == second.reader.passage_ids("late").tolist() and len(late) == 1
+        assert late == second.reader.passage_ids(["late"]).tolist() and len(late) == 1
     assert writer.reader.verify(silent) == []
 
 
@@ -206,7 +207,7 @@ def test_of_two_transactions_that_wait_for_each_other_one_is_refused_and_the_oth
     errors = [first.ended(), second.ended()]
     (refused,) = [error for error in errors if error is not None]
     assert isinstance(refused, Locked) and refused.exit_code == 7
-    texts = {found.text for uri in ("d0", "d1") if (found := writer.reader.document(uri)) is not None}
+    texts = {found.text for uri in ("d0", "d1") if (found := full_document(writer.reader, uri)) is not None}
     assert texts == {"By two" if errors[0] is refused else "By one"}
     assert writer.reader.verify(silent) == []
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from helpers.postgres import missing, new_database
+from helpers.reading import counts, full_document, rows, titles, version
 from helpers.stores import DIM, entry, source, vectors_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -86,7 +87,7 @@ def test_an_id_that_is_too_long_for_an_index_is_skipped_with_the_reason(made: tu
     with pytest.raises(Unreadable, match="longer than 2,600 bytes"):
         writer.replace([entry("x" * 3000, "Text")], space.id)
     writer.replace([entry("x" * 2600, "Text")], space.id)
-    assert writer.reader.document("x" * 2600) is not None
+    assert full_document(writer.reader, "x" * 2600) is not None
 
 
 def test_a_name_that_is_no_unicode_is_named(made: tuple[PostgresWriter, Space]) -> None:
@@ -96,7 +97,7 @@ def test_a_name_that_is_no_unicode_is_named(made: tuple[PostgresWriter, Space]) 
     for call in calls:
         with pytest.raises(Unreadable, match="is not valid Unicode"):
             call(wrong)
-    assert writer.reader.stamps([wrong]) == {} and writer.delete(["b"]) == 0
+    assert rows(writer.reader, [wrong]) == {} and writer.delete(["b"]) == 0
 
 
 # ---- words
@@ -186,12 +187,11 @@ def test_an_index_of_the_server_finds_what_comparing_every_vector_finds(
     assert overlap(10) >= 0.98
     writer.delete([f"d{n}" for n in range(0, 100, 2)])
     assert overlap(10) >= 0.98
-    many = reader.only(reader.vector_ids(space.id)[::2])
+    many = reader.allowed(None, ids=reader.passage_ids(space=space.id)[::2])
     assert overlap(10, many) >= 0.98
-    few = reader.only(reader.vector_ids(space.id)[:5])
-    assert (
-        sorted(reader.dense(space.id, queries[:1], 5, few).ids[0].tolist()) == reader.vector_ids(space.id)[:5].tolist()
-    )
+    chosen = reader.passage_ids(space=space.id)[:5]
+    few = reader.allowed(None, ids=chosen)
+    assert sorted(reader.dense(space.id, queries[:1], 5, few).ids[0].tolist()) == chosen.tolist()
     assert reader.dense(space.id, queries, 5).ids.shape == (20, 5)
     writer.update_vector_index(space.id, "exact")
     assert reader.info()["spaces"][0]["backend"] == "exact"
@@ -239,10 +239,10 @@ def test_many_writers_store_their_documents_and_those_they_share_once(
         thread.join(120)
     assert failed == []
     reader = writer.reader
-    assert reader.counts() == {"documents": 8 + 4 * 6 * 3, "passages": 2 * (8 + 72), "vectors": {space.id: 160}}
+    assert counts(reader) == {"documents": 8 + 4 * 6 * 3, "passages": 2 * (8 + 72), "vectors": {space.id: 160}}
     assert len(list(reader.sources())) == 1
     assert reader.verify(silent) == []
-    ids = [reader.passage_ids(uri).tolist() for uri, _ in reader.titles()]
+    ids = [reader.passage_ids([uri]).tolist() for uri in reader.document_ids(None)]
     assert all(found == list(range(found[0], found[0] + len(found))) for found in ids)
 
 
@@ -273,15 +273,15 @@ def test_a_read_goes_on_after_its_connection_was_ended(
     writer, space = made
     fill(writer, space, 3)
     with driver.open_reader(writer.reader.location) as reader:
-        before = reader.titles()
+        before = titles(reader)
         backends(postgres)
-        assert reader.titles() == before
+        assert titles(reader) == before
         backends(postgres)
         with reader.snapshot():
-            assert reader.counts()["documents"] == len(before)
+            assert reader.state().documents == len(before)
         backends(postgres)
         writer.delete(["tea"])  # a transaction begins on a new connection
-        assert reader.document("tea") is None
+        assert full_document(reader, "tea") is None
 
 
 def test_a_connection_that_is_lost_in_a_transaction_writes_nothing_and_says_so(
@@ -289,12 +289,12 @@ def test_a_connection_that_is_lost_in_a_transaction_writes_nothing_and_says_so(
 ) -> None:
     writer, space = made
     fill(writer, space, 3)
-    before = writer.reader.titles()
+    before = titles(writer.reader)
     with pytest.raises(SemsearchError, match=r"connection to .* was lost|shutting down"), writer.transaction():
         writer.delete(["tea"])
         backends(postgres)
         writer.delete(["bread"])
-    assert writer.reader.titles() == before
+    assert titles(writer.reader) == before
     assert writer.delete(["tea"]) == 1
     assert writer.reader.verify(silent) == []
 
@@ -389,10 +389,10 @@ def test_a_second_collection_of_a_name_is_refused_and_a_link_leads_to_the_first(
     assert driver.identity(tmp_path / "other" / name) == driver.identity(writer.reader.location)
     driver.rename(writer.reader.location, tmp_path / "renamed")
     with driver.open_reader(tmp_path / "other" / name) as reader:
-        assert reader.document("tea") is not None
+        assert full_document(reader, "tea") is not None
     assert driver.unlink(tmp_path / "other" / name) == []
     with driver.open_reader(tmp_path / "renamed") as reader:
-        assert reader.counts()["documents"] == 7
+        assert reader.state().documents == 7
 
 
 def test_another_encoder_is_refused_over_a_link(address: str, tmp_path: Path) -> None:
@@ -491,7 +491,7 @@ def test_sql_reads_and_does_nothing_else(made: tuple[PostgresWriter, Space], mon
     with pytest.raises(SemsearchError, match="more than 1,000 rows"):  # long before the server has made them all
         ask("SELECT generate_series(1, 1000000000), repeat('x', 100)")
     assert time.monotonic() - began < 20
-    assert writer.reader.counts()["documents"] == 7
+    assert writer.reader.state().documents == 7
 
 
 def test_a_dump_becomes_a_local_index_and_back(
@@ -506,15 +506,15 @@ def test_a_dump_becomes_a_local_index_and_back(
     local.restore(tmp_path / "dump", tmp_path / "local")
     with local.open_reader(tmp_path / "local") as here:
         assert here.verify(silent) == []
-        assert [here.document(uri) for uri, _ in here.titles()] == [
-            writer.reader.document(uri) for uri, _ in here.titles()
+        assert [full_document(here, uri) for uri in here.document_ids(None)] == [
+            full_document(writer.reader, uri) for uri in here.document_ids(None)
         ]
         local.dump(here, tmp_path / "second")
     driver.restore(tmp_path / "second", tmp_path / f"back {tmp_path.name}", None, silent, address=address)
     with driver.open_reader(tmp_path / f"back {tmp_path.name}") as back:
         assert back.verify(silent) == []
-        for uri, _ in writer.reader.titles():
-            assert back.passage_ids(uri).tolist() == writer.reader.passage_ids(uri).tolist()
+        for uri in writer.reader.document_ids(None):
+            assert back.passage_ids([uri]).tolist() == writer.reader.passage_ids([uri]).tolist()
         found = [np.concatenate([rows for _, rows in one.vectors(space.id)]) for one in (back, writer.reader)]
         assert np.array_equal(*found)
 
@@ -534,7 +534,7 @@ def test_a_restored_collection_has_its_vector_index_at_once(
     driver.restore(tmp_path / "dump", location, None, silent, address=address)
     with driver.open_reader(location) as reader:
         assert reader.info()["spaces"][0]["backend"] == kind
-        assert reader.recipe() == {"backend": backend} and reader.verify(silent) == []
+        assert reader.state().recipe == {"backend": backend} and reader.verify(silent) == []
 
 
 def test_a_restored_collection_whose_vector_index_cannot_be_built_is_there_with_a_warning(
@@ -548,7 +548,7 @@ def test_a_restored_collection_whose_vector_index_cannot_be_built_is_there_with_
     driver.restore(tmp_path / "dump", location, None, silent, address=address)
     assert "its vector index could not be built: no backend is called" in caplog.text
     with driver.open_reader(location) as reader:
-        assert reader.counts()["documents"] == 3 + len(TEXTS) and reader.verify(silent) == []
+        assert reader.state().documents == 3 + len(TEXTS) and reader.verify(silent) == []
 
 
 def test_a_damaged_server_is_for_its_own_tools(made: tuple[PostgresWriter, Space]) -> None:
@@ -566,13 +566,13 @@ def test_a_server_that_does_not_come_back_is_given_up_in_time(
     reach = Server.connect
     monkeypatch.setattr(connection, "RETRY_SECONDS", 0.5)
     with driver.open_reader(writer.reader.location) as reader:
-        reader.version()
+        version(reader)
         object.__setattr__(reader.connection.server, "address", "postgresql:///x?host=/nowhere")
         for raw in reader.connection._idle:
             raw.close()
         began = time.monotonic()
         with pytest.raises(SemsearchError, match="no PostgreSQL server answers at /nowhere"):
-            reader.version()
+            version(reader)
         assert time.monotonic() - began < 10
         tries = list[str]()
 
@@ -583,7 +583,7 @@ def test_a_server_that_does_not_come_back_is_given_up_in_time(
         with monkeypatch.context() as changed:
             changed.setattr(Server, "connect", counted)
             with pytest.raises(SemsearchError, match="no PostgreSQL server answers"):
-                reader.version()
+                version(reader)
         assert len(tries) == 1  # it is known to be away
 
 
@@ -599,17 +599,17 @@ def test_an_open_index_follows_its_collection_and_never_reads_another_of_its_nam
     there = tmp_path / "other" / writer.reader.name
     assert driver.link(there, address)
     with driver.open_reader(there) as reader, driver.open_writer(there) as second:
-        before = reader.titles()
+        before = titles(reader)
         driver.rename(writer.reader.location, tmp_path / f"renamed {tmp_path.name}")
-        assert reader.titles() == before and reader.counts()["documents"] == 7
+        assert titles(reader) == before and reader.state().documents == 7
         driver.create(tmp_path / "third" / writer.reader.name, address=address).close()  # another one, of that name
-        assert reader.titles() == before and second.delete(["tea"]) == 1
+        assert titles(reader) == before and second.delete(["tea"]) == 1
         driver.remove(tmp_path / f"renamed {tmp_path.name}")
-        for call in (reader.titles, reader.counts, lambda: second.delete(["bread"]), second.compact):
+        for call in (lambda: titles(reader), reader.state, lambda: second.delete(["bread"]), second.compact):
             with pytest.raises(NotFound, match="is not on the server"):
                 call()
     with driver.open_reader(tmp_path / "third" / writer.reader.name) as other:
-        assert other.version() == 1  # nobody wrote to it
+        assert version(other) == 1  # nobody wrote to it
 
 
 def test_a_document_that_the_server_cannot_store_is_skipped_alone(address: str, tmp_path: Path) -> None:
@@ -629,7 +629,7 @@ def test_machines_that_embed_the_same_passages_at_once_count_their_vectors_once(
     writer, space = made
     fill(writer, space, 2)
     new = writer.add_space("other", "other", DIM, {})
-    ids = writer.reader.vector_ids(space.id)
+    ids = writer.reader.passage_ids(space=space.id)
     rows, both = vectors_of([str(number) for number in ids]), threading.Barrier(2)
 
     def put() -> None:
@@ -642,7 +642,7 @@ def test_machines_that_embed_the_same_passages_at_once_count_their_vectors_once(
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert writer.reader.counts()["vectors"][new.id] == len(ids)
+    assert writer.reader.state().vectors[new.id] == len(ids)
     assert writer.reader.verify(silent) == []
 
 
@@ -686,13 +686,12 @@ def test_machines_share_documents_and_keep_their_files_apart(
     assert driver.link(there, address)
     with driver.open_writer(there) as second:
         reader = second.reader
-        assert list(reader.sources()) == [] and reader.sources_at("/notes", ["a.md"]) == {}
-        assert reader.source_of("a.md") is None
-        assert reader.recipe() == {"x": 1, "taken": [""]}
-        (passage,) = reader.passages(reader.passage_ids("a.md"))
+        assert list(reader.sources()) == [] == list(reader.sources(keys=[("/notes", "a.md")]))
+        assert list(reader.sources(ids=[own])) == []
+        assert reader.state().recipe == {"x": 1, "taken": [""]}
+        (passage,) = reader.passages(reader.passage_ids(["a.md"]))
         assert (passage.root, passage.path, passage.text) == (None, "a.md", "Of the first")
-        assert [tuple(each)[1:3] for each in reader.origins()] == [(None, "a.md")]
-        assert [(each["root"], each["path"]) for each in reader.documents()] == [(None, "a.md")]
+        assert [(row.root, row.path) for row in reader.document_rows()] == [(None, "a.md")]
         with pytest.raises(Unreadable, match="machine one"):
             second.replace([entry("a.md", "Of the second")], space.id)
         other = second.put_source(source("a.md"))
@@ -705,13 +704,13 @@ def test_machines_share_documents_and_keep_their_files_apart(
     driver.dump(first.reader, tmp_path / "dump", silent)  # the files of the other one are no files here
     local.restore(tmp_path / "dump", tmp_path / "local")
     with local.open_reader(tmp_path / "local") as copied:
-        assert [(one.document, one.path) for one in copied.origins()] == [("a.md", "a.md"), ("other/a.md", None)]
-        assert "taken" not in copied.recipe() and copied.verify(silent) == []
+        assert [(row.uri, row.path) for row in copied.document_rows()] == [("a.md", "a.md"), ("other/a.md", None)]
+        assert "taken" not in copied.state().recipe and copied.verify(silent) == []
     assert [each.id for each in first.reader.sources()] == [own]
-    recipe = first.reader.recipe()
+    recipe = first.reader.state().recipe
     assert (recipe["x"], recipe["bases"], recipe["taken"]) == (2, {"/notes": ""}, ["other/"])
     assert first.drop_sources([own]) == 1
-    assert [uri for uri, _ in first.reader.titles()] == ["other/a.md"]
+    assert first.reader.document_ids(None) == ["other/a.md"]
     assert first.reader.verify(silent) == []
 
 

@@ -68,7 +68,7 @@ def test_of_two_changes_at_once_the_second_waits_and_both_are_there(
             until_one_waits(postgres, address)
             first.set_recipe({**recipe, "a": 1})
         assert other.ended() is None
-        assert {key: second.reader.recipe()[key] for key in ("a", "b")} == {"a": 1, "b": 2}
+        assert {key: second.reader.state().recipe[key] for key in ("a", "b")} == {"a": 1, "b": 2}
 
 
 def test_two_runs_of_one_machine_follow_the_folders_of_both(

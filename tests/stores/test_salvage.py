@@ -48,7 +48,7 @@ def content(index: Index) -> dict[str, tuple[object, ...]]:
     for about in index.documents():
         name = str(about["id"])
         got = index.get(name)
-        vectors = [index._reader.vectors(1, ids=index._reader.passage_ids(name))]
+        vectors = [index._reader.vectors(1, ids=index._reader.passage_ids([name]))]
         rows = np.concatenate([part for each in vectors for _, part in each])
         found[name] = (got["text"], got["metadata"], got["title"], about["path"], rows.tobytes())
     return found

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.opened import verify
+from helpers.reading import full_document
 from helpers.stores import contents, made
 
 from semsearch.errors import Corrupt, SemsearchError
@@ -23,7 +24,7 @@ def test_a_damaged_text_or_vector_is_never_returned(folder: Path) -> None:
     with pytest.raises(Corrupt, match="passage 4"):
         list(store.reader.vectors(space.id))
     with pytest.raises(Corrupt, match="d2"):
-        store.reader.document("d2")
+        full_document(store.reader, "d2")
     assert len(store.reader.passages([1, 2])) == 2
 
 
@@ -42,7 +43,7 @@ def test_flipped_bytes_give_the_right_answer_or_an_error_of_ours(folder: Path, t
     store, space = made(folder, 60)
     store.compact()
     right = contents(store)
-    documents = {uri: store.reader.document(uri) for uri in right}
+    documents = {uri: full_document(store.reader, uri) for uri in right}
     rows = np.concatenate([rows for _, rows in store.reader.vectors(space.id)])
     store.close()
     good = (folder / "store.db").read_bytes()
@@ -59,10 +60,10 @@ def test_flipped_bytes_give_the_right_answer_or_an_error_of_ours(folder: Path, t
         try:
             with open_reader(damaged) as reader:
                 noticed += bool(verify(reader))
-                found = {uri: [p.text for p in reader.passages(reader.passage_ids(uri))] for uri in right}
+                found = {uri: [p.text for p in reader.passages(reader.passage_ids([uri]))] for uri in right}
                 for uri in right:  # where an index was hit, something may be missing; nothing may be wrong
                     assert set(found[uri]) <= set(right[uri]), (at, uri, found[uri], right[uri])
-                assert all(reader.document(uri) in (None, documents[uri]) for uri in right)
+                assert all(full_document(reader, uri) in (None, documents[uri]) for uri in right)
                 for ids, part in reader.vectors(space.id):
                     assert np.array_equal(part, rows[ids - 1])
         except SemsearchError:

@@ -24,8 +24,8 @@ def test_recipe_null_distribution_and_runs_are_read_as_they_were_written(folder:
         store.add_run({"n": n, "skipped": [["a", "because"]]})
     store.close()
     with open_reader(folder) as again:
-        assert again.recipe() == recipe
-        assert again.spaces()[0].null_distribution == measured
+        assert again.state().recipe == recipe
+        assert again.state().spaces[0].null_distribution == measured
         assert last_run(again) == {"n": 129, "skipped": [["a", "because"]]}
         assert again.connection.raw.execute("SELECT count(*) FROM runs").fetchone() == (100,)
 

@@ -22,7 +22,7 @@ def test_any_folder_name_can_hold_a_store(tmp_path: Path, name: str) -> None:
     store, _ = made(tmp_path / name, 2)
     store.close()
     with open_reader(tmp_path / name) as again:
-        assert again.counts()["documents"] == 2
+        assert again.state().documents == 2
 
 
 def test_create_refuses_an_index_that_exists_and_a_folder_that_holds_something_else(tmp_path: Path) -> None:
@@ -163,11 +163,11 @@ def test_a_store_appears_with_what_it_is_filled_with_or_not_at_all(folder: Path)
     with pytest.raises(NotFound):
         open_reader(folder)
     with create(folder, fill) as store:
-        assert store.reader.recipe() == {"encoder": "one"}
+        assert store.reader.state().recipe == {"encoder": "one"}
         with pytest.raises(Locked):
             open_writer(folder)
     with open_reader(folder) as reader:
-        assert reader.recipe() == {"encoder": "one"}
+        assert reader.state().recipe == {"encoder": "one"}
     assert not list(folder.glob("store.new*"))
 
 

@@ -31,9 +31,9 @@ try:
 except PermissionError:
     pass
 with open_reader(folder) as store:
-    print(sorted(uri for uri, _ in store.titles()), len(store.passages([1])), flush=True)
+    print(store.document_ids(None), len(store.passages([1])), flush=True)
     for line in sys.stdin:
-        print(sorted(uri for uri, _ in store.titles()), flush=True)
+        print(store.document_ids(None), flush=True)
 """
 
 

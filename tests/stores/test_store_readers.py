@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from helpers.opened import all_stamps
+from helpers.reading import counts
 from helpers.stores import entry, made
 
 from semsearch.errors import Locked
@@ -27,7 +28,7 @@ from pathlib import Path
 from semsearch.stores.local import create, open_reader, open_writer
 store = open_reader(Path({str(folder)!r}))
 assert store.passages([1]) and list(store.vectors(1))
-assert store.document("d0") and store.counts()
+assert store.full_documents(["d0"]) and store.state()
 print(sorted({{"sqlite_utils", "filelock", "faiss", "torch"}} & set(sys.modules)))
 """
     ran = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
@@ -77,7 +78,7 @@ def test_a_snapshot_is_of_one_moment(folder: Path) -> None:
             store.replace([entry("new", "Written meanwhile")], space.id)
             store.delete(["d0"])
             assert set(all_stamps(reader)) == {"d0"}
-            assert reader.counts()["documents"] == 1
+            assert reader.state().documents == 1
             assert [p.text for p in reader.passages([1])] == ["Engine number 0 runs"]
         assert set(all_stamps(reader)) == {"new"}
 
@@ -102,7 +103,7 @@ def test_threads_share_a_store(folder: Path) -> None:
         try:
             for _ in range(30):
                 with store.reader.snapshot():
-                    counted = store.reader.counts()
+                    counted = counts(store.reader)
                     assert len(all_stamps(store)) == counted["documents"]
                     assert sum(len(ids) for ids, _ in store.reader.vectors(space.id)) == counted["vectors"][space.id]
         except BaseException as error:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.opened import all_stamps, verify
+from helpers.reading import full_document, rows
 from helpers.stores import DIM, entry, made, source, vectors_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,8 +54,8 @@ def test_a_document_comes_back_exactly(
     cut = [Passage(0, middle, document.text[:middle], page, 1, heading)] if middle else []
     cut.append(Passage(middle, len(document.text), document.text[middle:], page, None, heading))
     shared.replace([Entry(document, None, cut, vectors_of([p.text for p in cut]))], 1)
-    assert shared.reader.document(document.id) == document
-    stored = shared.reader.passages(shared.reader.passage_ids(document.id))
+    assert full_document(shared.reader, document.id) == document
+    stored = shared.reader.passages(shared.reader.passage_ids([document.id]))
     assert [(p.start, p.end, p.text, p.page, p.line, p.heading) for p in stored] == [
         (p.start, p.end, p.text, p.page, p.line, p.heading) for p in cut
     ]
@@ -76,8 +77,8 @@ def test_nul_and_what_follows_it_are_found_by_word(folder: Path) -> None:
 def test_metadata_whose_keys_are_numbers_come_back_as_json_has_them(folder: Path) -> None:
     store, space = made(folder)
     store.replace([entry("a", "x", metadata={10: "b", 2: "a", "1": {3: None}})], space.id)
-    document = store.reader.document("a")
-    assert document and document.metadata == {"10": "b", "2": "a", "1": {"3": None}}
+    stored = full_document(store.reader, "a")
+    assert stored and stored.metadata == {"10": "b", "2": "a", "1": {"3": None}}
     assert all_stamps(store)["a"].meta_sha256 == meta_hash(None, {10: "b", 2: "a", "1": {3: None}})
     assert verify(store) == []
 
@@ -110,7 +111,7 @@ def test_a_document_that_cannot_be_kept_exactly_is_refused_with_its_batch(folder
 
 def test_names_that_are_not_unicode_are_unknown_and_cannot_be_written(folder: Path) -> None:
     store, _ = made(folder)
-    assert (store.reader.stamps([HALF]), store.reader.full_documents([HALF])) == ({}, [])
+    assert (rows(store.reader, [HALF]), store.reader.full_documents([HALF])) == ({}, [])
     for call in (
         lambda: store.put_source(source(HALF)),
         lambda: store.refresh("d0", {}, HALF),
@@ -134,4 +135,4 @@ def test_passages_and_vectors_that_do_not_fit_are_refused(folder: Path, passages
     store, space = made(folder)
     with pytest.raises(SemsearchError):
         store.replace([Entry(Document("a", "text"), None, passages, vectors)], space.id)
-    assert store.reader.counts()["documents"] == 0
+    assert store.reader.state().documents == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.opened import verify
+from helpers.reading import full_document, rows
 from helpers.stores import DIM, entry, made, vectors_of
 
 from semsearch import Index, admin
@@ -79,7 +80,7 @@ def test_a_short_text_is_stored_once_and_read_exactly(folder: Path, stored: Entr
     store, space = made(folder)
     store.replace([stored], space.id)
     assert (body(store) == b"") == is_empty
-    assert store.reader.document("a") == stored.document
+    assert full_document(store.reader, "a") == stored.document
     assert verify(store) == []
 
 
@@ -98,7 +99,7 @@ def test_a_damaged_only_copy_is_never_returned_and_is_found_by_verify(folder: Pa
     store.replace([one_passage("A short text.")], space.id)
     store.connection.raw.execute(damage)
     with pytest.raises(Corrupt):
-        store.reader.document("a")
+        full_document(store.reader, "a")
     assert problem in " ".join(verify(store))
 
 
@@ -117,11 +118,11 @@ def test_rows_of_before_stay_as_they_are_until_they_are_written_again(folder: Pa
     store, space = made(folder)
     store.replace([one_passage("A short text.", uri) for uri in "ab"], space.id)
     as_of_schema_4(store, "A short text.")
-    before = store.reader.stamps(["a", "b"])
+    before = rows(store.reader, ["a", "b"])
     assert verify(store) == []
-    assert store.reader.document("a") == Document("a", "A short text.")
+    assert full_document(store.reader, "a") == Document("a", "A short text.")
     store.replace([one_passage("A short text.", "b")], space.id)
-    after = store.reader.stamps(["a", "b"])
+    after = rows(store.reader, ["a", "b"])
     assert (body(store, "a") != b"", body(store, "b")) == (True, b"")
     assert {uri: (one.sha256, one.meta_sha256) for uri, one in after.items()} == {
         uri: (one.sha256, one.meta_sha256) for uri, one in before.items()

@@ -18,11 +18,11 @@ def test_a_source_keeps_its_id_and_its_documents_follow_it(folder: Path) -> None
     store.replace([entry("a.md#1", "x", source=known), entry("a.md#2", "y", source=known)], space.id)
     assert store.put_source(source("a.md", mtime_ns=2)) == known
     assert sources_by_key(store)["/notes", "a.md"].mtime_ns == 2
-    assert [stamp.uri for stamp in store.reader.documents_of(known)] == ["a.md#1", "a.md#2"]
-    assert store.reader.document_counts([known, 99]) == {known: 2}
-    assert {d["mtime"] for d in store.reader.documents()} == {2}
+    assert [stamp.uri for stamp in store.reader.document_rows(source=known)] == ["a.md#1", "a.md#2"]
+    assert [one.documents for one in store.reader.sources(ids=[known, 99])] == [2]
+    assert {row.mtime for row in store.reader.document_rows()} == {2}
     store.move_source(known, source("b.md", mtime_ns=3))
-    passage = store.reader.passages(store.reader.passage_ids("a.md#1"))[0]
+    passage = store.reader.passages(store.reader.passage_ids(["a.md#1"]))[0]
     assert (passage.root, passage.path) == ("/notes", "b.md")
     other = store.put_source(source("c.md"))
     with pytest.raises(UsageError):
@@ -31,7 +31,7 @@ def test_a_source_keeps_its_id_and_its_documents_follow_it(folder: Path) -> None
         store.move_source(999, source("z.md"))
     assert store.drop_sources([known, other]) == 2
     assert sources_by_key(store) == {}
-    assert store.reader.counts()["passages"] == 0
+    assert store.reader.state().passages == 0
     assert verify(store) == []
 
 
@@ -52,4 +52,4 @@ def test_a_new_state_of_a_file_touches_its_documents_only_if_their_columns_chang
     assert store.connection.raw.total_changes - before == 6  # each the source, its checksum and the version
     assert sources_by_key(store)["/notes", "a.jsonl"].size == 100
     store.put_source(replace(begun, mtime_ns=2))
-    assert {each["mtime"] for each in store.reader.documents(ids=[f"a.jsonl#{n}" for n in range(50)])} == {2}
+    assert {row.mtime for row in store.reader.document_rows([f"a.jsonl#{n}" for n in range(50)])} == {2}

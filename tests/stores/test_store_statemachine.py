@@ -33,7 +33,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
     def put(self, uri: str, parts: list[str]) -> None:
         self.store.replace([entry(uri, ". ".join(parts))], self.space.id)
         self.model[uri] = list(parts)
-        fresh = self.store.reader.passage_ids(uri)
+        fresh = self.store.reader.passage_ids([uri])
         assert all(fresh > self.highest)
         self.highest = max([self.highest, *fresh.tolist()])
 

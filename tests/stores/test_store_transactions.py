@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from helpers.opened import all_stamps, verify
+from helpers.reading import version
 from helpers.stores import contents, entry, made
 
 from semsearch.errors import SemsearchError
@@ -14,13 +15,13 @@ from semsearch.stores.local import open_reader
 
 def test_an_exception_takes_everything_of_its_transaction_back(folder: Path) -> None:
     store, space = made(folder, 1)
-    version = store.reader.version()
+    before = version(store.reader)
     with pytest.raises(KeyboardInterrupt), store.transaction():
         store.replace([entry("a", "x")], space.id)
         store.delete(["d0"])
         raise KeyboardInterrupt
     assert set(all_stamps(store)) == {"d0"}
-    assert store.reader.version() == version
+    assert version(store.reader) == before
     assert verify(store) == []
 
 
@@ -38,14 +39,14 @@ def test_an_inner_transaction_that_fails_is_undone_alone(folder: Path) -> None:
 
 def test_every_commit_that_changes_something_raises_the_version_once(folder: Path) -> None:
     store, space = made(folder)
-    version = store.reader.version()
+    before = version(store.reader)
     with store.transaction():
         store.replace([entry("a", "x")], space.id)
         store.delete(["a"])
-    assert store.reader.version() == version + 1
+    assert version(store.reader) == before + 1
     with store.transaction():
         store.delete(["a"])
-    assert store.reader.version() == version + 1
+    assert version(store.reader) == before + 1
 
 
 def test_a_write_inside_a_snapshot_is_refused(folder: Path) -> None:
@@ -58,7 +59,7 @@ def test_a_write_inside_a_snapshot_is_refused(folder: Path) -> None:
 def test_a_reader_and_a_closed_store_refuse_to_write(folder: Path) -> None:
     store, _ = made(folder, 1)
     store.close()
-    for call in (lambda: store.delete(["d0"]), store.reader.version, lambda: store.reader.passages([1])):
+    for call in (lambda: store.delete(["d0"]), store.reader.state, lambda: store.reader.passages([1])):
         with pytest.raises(SemsearchError):
             call()
     refused = pytest.raises(SemsearchError, match="reading only")

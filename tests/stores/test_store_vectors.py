@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.opened import space_vectors
+from helpers.reading import counts
 from helpers.stores import DIM, entry, made, vectors_of
 
 from semsearch.errors import NotFound, SemsearchError
@@ -41,7 +42,7 @@ def test_vectors_can_be_asked_for_by_id_and_from_an_id_on(folder: Path) -> None:
     assert list(store.reader.vectors(space.id, ids=np.array([], dtype=np.int64))) == []
     assert list(store.reader.vectors(space.id, after=20)) == []
     assert (
-        store.reader.highest_id(space.id),
+        space_vectors(store, space).highest_id(),
         space_vectors(store, space).count_after(17),
         space_vectors(store, space).count_after(0),
     ) == (20, 3, 20)
@@ -53,15 +54,15 @@ def test_vectors_can_be_asked_for_by_id_and_from_an_id_on(folder: Path) -> None:
 def test_a_vector_that_half_precision_cannot_hold_is_refused(folder: Path, number: float) -> None:
     store, space = made(folder)
     entry = Entry(Document("a", "x"), None, [Passage(0, 1, "x")], np.full((1, DIM), number, np.float32))
-    before = store.reader.counts()
+    before = counts(store.reader)
     with pytest.raises(SemsearchError, match=r"^a: the vector (contains NaN or infinity|is zero|has a largest number)"):
         store.replace([entry], space.id)
-    assert store.reader.counts() == before
+    assert counts(store.reader) == before
 
 
 def test_a_second_encoder_has_a_space_of_its_own(folder: Path) -> None:
     store, space = made(folder, 4)
     other = store.add_space("other", "wider", 8, {})
     assert store.add_space("other", "wider", 8, {}) == other
-    assert store.reader.highest_id(other.id) == 0
-    assert store.reader.counts()["vectors"] == {space.id: 8, other.id: 0}
+    assert space_vectors(store, other).highest_id() == 0
+    assert store.reader.state().vectors == {space.id: 8, other.id: 0}

@@ -60,7 +60,7 @@ def test_a_snapshot_reads_no_vector_twice(folder: Path, monkeypatch: pytest.Monk
     read = asked(monkeypatch)
     with open_reader(store.connection.folder) as reader, reader.snapshot():
         query = vectors_of(["Engine number 3 runs"])
-        near = reader.dense(space.id, query, 10, reader.only(np.arange(1, 31))).ids[0]
+        near = reader.dense(space.id, query, 10, reader.allowed(None, ids=np.arange(1, 31))).ids[0]
         for ids in (near, np.arange(1, 41), np.arange(1, 41)):
             list(reader.vectors(space.id, ids=ids))
     assert sorted(read) == sorted(set(read)) == list(range(1, 41))

@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.opened import opened, verify
+from helpers.reading import version
 from helpers.stores import entry, made, source, vectors_of
 
+from semsearch.stores import base
 from semsearch.stores.local import LocalWriter, open_reader, open_writer, row_checksums, schema
 from semsearch.stores.records import Bookmark
 from semsearch.utils.strength import NullDistribution
@@ -102,9 +104,9 @@ def store(tmp_path: Path) -> LocalWriter:
 
 
 def test_a_sound_store_has_no_problems_and_is_not_changed_by_looking(store: LocalWriter) -> None:
-    version, content = store.reader.version(), list(store.connection.raw.iterdump())
+    before, content = version(store.reader), list(store.connection.raw.iterdump())
     assert verify(store) == []
-    assert store.reader.version() == version
+    assert version(store.reader) == before
     assert list(store.connection.raw.iterdump()) == content
     with open_reader(store.connection.folder) as reader:
         assert verify(reader) == []
@@ -137,7 +139,7 @@ def test_a_letter_that_changed_on_the_disk_is_named(store: LocalWriter, write: b
 
 
 def test_a_page_that_is_gone_is_named(store: LocalWriter) -> None:
-    space = store.reader.spaces()[0]
+    space = store.reader.state().spaces[0]
     store.replace([entry(f"e{n}", f"{n} " + "word " * 50) for n in range(200)], space.id)
     store.close()
     content = bytearray((store.connection.folder / "store.db").read_bytes())
@@ -190,7 +192,7 @@ def test_an_older_schema_is_verified_by_its_own_checksums_and_migrated_without_h
     with open_reader(file.parent) as reader:
         assert verify(reader) == []
         assert len(reader.passages([1, 2, 3])) == 3
-        assert len(list(reader.texts())) == 6
+        assert len(list(base.texts(reader))) == 6
         with open_writer(file.parent) as writer:  # migrates it under the reader
             assert verify(writer) == []
         assert len(reader.passages([1, 2, 3])) == 3
@@ -242,7 +244,7 @@ def test_many_problems_of_a_kind_are_counted_rather_than_listed(store: LocalWrit
 
 def test_a_space_that_is_only_partly_filled_is_no_damage(store: LocalWriter) -> None:
     other = store.add_space("other", "second", 16, {})
-    ids = store.reader.without_vector(other.id)
+    ids = base.without_vector(store.reader, other.id)
     store.put_vectors(other.id, ids[1:], vectors_of(["x"] * (len(ids) - 1)))
     assert verify(store) == []
     store.use_space(other.id)

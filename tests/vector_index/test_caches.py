@@ -265,7 +265,7 @@ def test_threads_that_share_the_store_go_on_while_a_cache_is_built(
     read = SpaceVectors.vectors
 
     def ask(*given: Any, **options: Any) -> Any:
-        asking = threading.Thread(target=lambda: answered.append(store.reader.counts()["passages"]), daemon=True)
+        asking = threading.Thread(target=lambda: answered.append(store.reader.state().passages), daemon=True)
         asking.start()
         asking.join(60)
         assert not asking.is_alive(), "a reader waits for the cache to be built"
@@ -273,6 +273,4 @@ def test_threads_that_share_the_store_go_on_while_a_cache_is_built(
 
     monkeypatch.setattr(SpaceVectors, "vectors", ask)
     row = rebuild(store, space, "flat")
-    assert row.count == store.reader.counts()["vectors"][space.id] and set(answered) == {
-        store.reader.counts()["passages"]
-    }
+    assert row.count == store.reader.state().vectors[space.id] and set(answered) == {store.reader.state().passages}

@@ -185,7 +185,7 @@ def test_memory_of_an_exact_pass_does_not_grow_with_the_queries(
     ids, _, _ = DenseSearch(store, space).search(queries, 3, exact=True)
     monkeypatch.setattr(_top, "best", best)
     assert ids.tolist() == truth(store, space, queries, 3)
-    everything = 300 * store.reader.counts()["vectors"][space.id]
+    everything = 300 * store.reader.state().vectors[space.id]
     assert max(scores_at_once) <= 300 * 256 < everything == sum(scores_at_once)
 
 
@@ -251,7 +251,7 @@ from helpers.vectorstores import some_vectors
 from helpers.opened import DenseSearch
 from semsearch.stores.local import open_reader
 with open_reader(Path(sys.argv[1])) as store:
-    print(DenseSearch(store, store.spaces()[0]).search(some_vectors(1), 3)[2]["pass"], "faiss" in sys.modules)
+    print(DenseSearch(store, store.state().spaces[0]).search(some_vectors(1), 3)[2]["pass"], "faiss" in sys.modules)
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", program, str(store.connection.folder)]

@@ -57,7 +57,7 @@ def restore(
     place = settings.index_folder(name, home)
 
     def prepare(writer: StoreWriter) -> None:
-        recipe = restored.set_aside(writer.reader.recipe())
+        recipe = restored.set_aside(writer.reader.state().recipe)
         writer.set_recipe(restored.adopted(recipe) if trust else recipe)
 
     driver, address = drivers.parse(store)

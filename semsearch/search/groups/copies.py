@@ -101,13 +101,12 @@ def _same_text(reader: StoreReader, names: Sequence[str]) -> list[list[int]]:
     """The places of documents with the same text, in groups of two and more; without those that have no text."""
     hashes = np.empty(len(names), "S32")
     for start in range(0, len(names), AT_ONCE):
-        stamps = reader.stamps(names[start : start + AT_ONCE])
-        hashes[start : start + AT_ONCE] = [stamps[name].sha256 for name in names[start : start + AT_ONCE]]
+        hashes[start : start + AT_ONCE] = [row.sha256 for row in reader.document_rows(names[start : start + AT_ONCE])]
     _, codes, counts = np.unique(hashes, return_inverse=True, return_counts=True)
     repeated = np.flatnonzero(counts[codes] > 1)
     order = repeated[np.argsort(codes[repeated], kind="stable")]
     groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
-    return [group.tolist() for group in groups if len(group) and len(reader.passage_ids(names[group[0]]))]
+    return [group.tolist() for group in groups if len(group) and len(reader.passage_ids([names[group[0]]]))]
 
 
 # ---- near copies
@@ -187,9 +186,9 @@ class _Group:
 
     def __init__(self, reader: StoreReader, space: Space, names: Sequence[str], wanted: Wanted) -> None:
         self._reader, self._wanted, self._rules = reader, wanted, RULES[wanted.keep]
-        parts = [names[start : start + AT_ONCE] for start in range(0, len(names), AT_ONCE)]
-        self._known = {one["id"]: one for part in parts for one in reader.documents(ids=part)}
-        self._hashes = {uri: stamp.sha256 for uri, stamp in reader.stamps(names).items()}
+        rows = list(reader.document_rows(names))
+        self._known = {row.uri: row.listed() for row in rows}
+        self._hashes = {row.uri: row.sha256 for row in rows}
         self._vectors = dict(zip(names, _rows(reader, space, names), strict=True))
 
     def kept(self) -> Iterator[Copies]:
@@ -226,5 +225,5 @@ class _Group:
 
 
 def _text(reader: StoreReader, name: str) -> str:
-    document = reader.document(name)
+    document = next(iter(reader.full_documents([name])), None)
     return document.text if document else ""

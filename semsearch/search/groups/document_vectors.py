@@ -48,7 +48,7 @@ def means(reader: StoreReader, space: Space, names: Sequence[str]) -> tuple[list
 
 def passages_of(reader: StoreReader, names: Sequence[str]) -> tuple[Ids, NDArray[np.int64]]:
     """The passages (n,) of these documents, ascending, and the place (n,) in `names` of the document of each."""
-    ids = [np.empty(0, np.int64), *(reader.passage_ids(name) for name in names)]
+    ids = [np.empty(0, np.int64), *(reader.passage_ids([name]) for name in names)]
     owners = np.repeat(np.arange(-1, len(names)), [len(some) for some in ids])
     flat = np.concatenate(ids)
     order = np.argsort(flat)

@@ -35,18 +35,16 @@ def timeline(reader: StoreReader, topics: Topics, by: str, field: str | None) ->
 
 
 def _days(reader: StoreReader, names: Sequence[str], field: str | None) -> Iterator[date | None]:
-    for start in range(0, len(names), AT_ONCE):
-        for document in reader.documents(ids=names[start : start + AT_ONCE]):
-            yield day_of(document, field)
+    for row in reader.document_rows(names):
+        yield day_of(row.listed(), field)
 
 
 def days(reader: StoreReader, names: Sequence[str], field: str | None) -> dict[str, str]:
     """The ISO day of each of these documents that has one."""
     found: dict[str, str] = {}
-    for start in range(0, len(names), AT_ONCE):
-        for document in reader.documents(ids=names[start : start + AT_ONCE]):
-            if day := day_of(document, field):
-                found[document["id"]] = day.isoformat()
+    for row in reader.document_rows(names):
+        if day := day_of(row.listed(), field):
+            found[row.uri] = day.isoformat()
     return found
 
 

@@ -174,5 +174,5 @@ def _example(text: str) -> str:
 
 
 def _beginning(reader: StoreReader, name: str, letters: int) -> str:
-    document = reader.document(name)
+    document = next(iter(reader.full_documents([name])), None)
     return document.text[:letters] if document else ""

@@ -28,7 +28,8 @@ from semsearch.stores.local.reader import LocalReader
 from semsearch.stores.local.steps import Steps, watched
 from semsearch.stores.local.writer import LocalWriter
 from semsearch.stores.protocol import StoreReader
-from semsearch.types import Progress
+from semsearch.stores.records import StoreState
+from semsearch.types import JsonObject, Progress
 from semsearch.utils.atomic_write import sync_file, sync_folder, workplace
 from semsearch.utils.writer_lock import LOCK, PID
 
@@ -65,7 +66,7 @@ def dump(reader: StoreReader, file: Path, progress: Callable[[Progress], None] =
             _prepare(copy, f"{reader.location} is damaged, and a dump of it could not be restored", steps)
             steps.begin()
             copy.compact(steps.part)  # the full-text index has deleted words until it is merged
-            header = {"format": FORMAT, "schema": schema.VERSION, "counts": copy.reader.counts()}
+            header = {"format": FORMAT, "schema": schema.VERSION, "counts": _counts(copy.reader.state())}
         packed = place / "dump.zip"
         steps.begin()
         _pack(place / DATABASE, packed, header, steps)
@@ -107,6 +108,10 @@ def restore(
             raise UsageError(f"{folder} has appeared meanwhile.", "Restore under another name.")
         place.rename(folder)
         sync_folder(folder.absolute().parent)
+
+
+def _counts(state: StoreState) -> JsonObject:
+    return {"documents": state.documents, "passages": state.passages, "vectors": state.vectors}
 
 
 def _copied(database: Path, steps: Steps) -> None:

@@ -9,13 +9,18 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from semsearch.errors import Corrupt, SemsearchError
 from semsearch.stores.local import commit_record, row_checksums, schema, sqlite
 from semsearch.stores.local.commit_record import CommitRecord
 from semsearch.stores.local.location import DATABASE
 from semsearch.stores.records import storable
+
+if TYPE_CHECKING:
+    from semsearch.types import Ids
 
 MOST_PARAMETERS = 500
 MOST_IDS = 10_000  # of one statement; they are one parameter
@@ -76,6 +81,14 @@ class Connection:
         """All rows of a SELECT with one `json_each(?)`, for any number of ids."""
         for piece in pieces(ids, MOST_IDS):
             yield from self.rows(sql, (json.dumps(piece),))
+
+    def ids(self, table: str, column: str, condition: str) -> Ids:
+        """All values of a column of ids in rows of a table, ascending; few at a time are Python's."""
+        sql = f"SELECT {column} FROM {table} WHERE {condition} AND {column} > ? ORDER BY {column} LIMIT {MOST_IDS}"
+        parts = [np.zeros(1, np.int64)]
+        while rows := self.rows(sql, (int(parts[-1][-1]),)):
+            parts.append(np.array(rows, dtype=np.int64)[:, 0])
+        return np.concatenate(parts)[1:]
 
     def document_ids(self, uris: Iterable[str]) -> list[int]:
         """Row ids of the documents that exist. Uris are parameters: SQLite's JSON functions end a text at NUL."""

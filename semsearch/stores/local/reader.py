@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import contextmanager, suppress
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from semsearch.errors import Corrupt
-from semsearch.stores import keyword_search
+from semsearch.stores import base
 from semsearch.stores.local import facets, sqlite
 from semsearch.stores.local.connection import Connection
 from semsearch.stores.local.filtering.allowed import AllowedIds, RecentFilters
@@ -24,8 +24,8 @@ from semsearch.stores.local.reading.documents import DocumentReader
 from semsearch.stores.local.reading.passages import PassageReader
 from semsearch.stores.local.schema import SPACES
 from semsearch.stores.local.space_vectors import SpaceVectors
-from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical, of_this_store
-from semsearch.stores.records import Space
+from semsearch.stores.protocol import Allowed, Dense, Lexical, of_this_store
+from semsearch.stores.records import Space, StoreState
 from semsearch.types import Facet, JsonObject, Progress
 from semsearch.utils.strength import NullDistribution
 from semsearch.vector_index.searcher import VectorSearcher
@@ -77,22 +77,22 @@ class LocalReader(DocumentReader, PassageReader):
 
     # ---- the whole
 
-    def snapshot(self) -> AbstractContextManager[None]:
-        return self._db.snapshot()
+    @contextmanager
+    def snapshot(self) -> Iterator[int]:
+        with self._db.snapshot():
+            yield self._db.meta("version")
 
-    def version(self) -> int:
-        return self._db.meta("version")
-
-    def counts(self) -> Counts:
-        with self.snapshot():  # from counters: the same cost at any size
-            vectors = dict(self._db.rows("SELECT id, vectors FROM spaces"))
-            return {"documents": self._db.meta("documents"), "passages": self._db.meta("passages"), "vectors": vectors}
-
-    def recipe(self) -> JsonObject:
-        return {key: self._db.parsed(value) for key, value in self._db.rows("SELECT key, value FROM recipe")}
-
-    def is_updating(self) -> bool:
-        return bool(self._db.rows("SELECT 1 FROM meta WHERE key = 'updating'"))
+    def state(self) -> StoreState:
+        with self._db.snapshot():
+            return StoreState(
+                self._db.meta("documents"),
+                self._db.meta("passages"),
+                dict(self._db.rows("SELECT id, vectors FROM spaces")),
+                bool(self._db.rows("SELECT 1 FROM meta WHERE key = 'updating'")),
+                int(self._db.rows("SELECT coalesce(max(id), 0) FROM documents")[0][0]),
+                {key: self._db.parsed(value) for key, value in self._db.rows("SELECT key, value FROM recipe")},
+                self.spaces(),
+            )
 
     def runs(self) -> Iterator[JsonObject]:
         for (number,) in self._db.rows("SELECT id FROM runs ORDER BY id DESC"):  # each may name thousands of files
@@ -100,6 +100,7 @@ class LocalReader(DocumentReader, PassageReader):
                 yield self._db.parsed(report)
 
     def spaces(self) -> list[Space]:
+        """As in `state`."""
         sql = f"SELECT id, fingerprint, name, dim, info, background, background_count {SPACES}"
         return [
             Space(row_id, fingerprint, name, dim, self._db.parsed(info), self._null_distribution(packed, count))
@@ -113,41 +114,37 @@ class LocalReader(DocumentReader, PassageReader):
 
     def info(self) -> JsonObject:
         with self.snapshot():
-            counts = self.counts()
-            return {
-                "name": self.name,
-                "path": str(self.location),
-                "documents": counts["documents"],
-                "passages": counts["passages"],
-                "vectors": sum(counts["vectors"].values()),
-                "bytes": _size(self.location),
-                "recipe": self.recipe(),
-                "spaces": [SpaceVectors(self._db, space.id).info(space) for space in self.spaces()],
-                "last_run": next(self.runs(), None),
-            }
+            described = {space.id: SpaceVectors(self._db, space.id).backend() for space in self.spaces()}
+            return base.info(self, _size(self.location), described)
 
     # ---- documents by a filter
 
     def document_ids(
         self, condition: Filter | None, *, ids: Sequence[str] | None = None, after: str = "", limit: int = -1
     ) -> list[str]:
-        with self.snapshot():
+        with self._db.snapshot():
             only = "1" if ids is None else f"d.id IN ({', '.join(map(str, self._db.document_ids(ids)))})"
             found: list[str] = _filters().document_ids(self._db.raw, condition, after, limit, only=only)
             return found
 
     def count_documents(self, condition: Filter | None) -> int:
-        with self.snapshot():
+        with self._db.snapshot():
             if condition is None:
                 return self._db.meta("documents")
             return int(_filters().count_documents(self._db.raw, condition))
 
     # ---- search
 
-    def allowed(self, condition: Filter | None, must: Sequence[str] = ()) -> AllowedIds | None:
+    def allowed(
+        self, condition: Filter | None, must: Sequence[str] = (), *, ids: Ids | None = None
+    ) -> AllowedIds | None:
+        if ids is not None:
+            passing = self.allowed(condition, must)
+            here = np.array(ids, dtype=np.int64)
+            return AllowedIds(here if passing is None else np.intersect1d(here, passing.ids))
         if condition is None and not must:
             return None
-        with self.snapshot():
+        with self._db.snapshot():
             wanted = repr((condition, list(must)))  # as a key, the filter itself would equate 1 with true
             found = self._allowed.get(wanted, self._db)
             if found is None:
@@ -156,13 +153,10 @@ class LocalReader(DocumentReader, PassageReader):
                 found = self._allowed.keep(wanted, AllowedIds(reduce(np.intersect1d, parts)))
         return found
 
-    def only(self, ids: Ids) -> AllowedIds:
-        return AllowedIds(np.array(ids, dtype=np.int64))
-
     def dense(
         self, space: int, queries: Vectors, k: int, allowed: Allowed | None = None, *, exact: bool = False
     ) -> Dense:
-        with self.snapshot():
+        with self._db.snapshot():
             if space not in self._searchers:
                 self._searchers[space] = VectorSearcher(self._space(space))
             return Dense(*self._searchers[space].search(queries, k, _ids(allowed), exact=exact))
@@ -172,15 +166,12 @@ class LocalReader(DocumentReader, PassageReader):
         self._searchers.pop(space, None)
 
     def lexical(self, text: str, k: int, allowed: Allowed | None = None) -> Lexical:
-        with self.snapshot():
+        with self._db.snapshot():
             ids = _ids(allowed)
             return lexical.search(self._db.raw, text, k, ids, None if self._db.is_writing else self._postings)
 
-    def highlight(self, text: str, query: str) -> tuple[tuple[int, int], ...]:
-        return keyword_search.spans(text, query)
-
     def facets(self) -> list[Facet]:
-        with self.snapshot():
+        with self._db.snapshot():
             return facets.facets(self._db.raw)
 
     # ---- verification

@@ -11,7 +11,6 @@ from semsearch.errors import NotFound, SemsearchError
 from semsearch.stores.local.connection import Connection, Row, pieces
 from semsearch.stores.local.vector_rows import VectorRows, decoded
 from semsearch.stores.protocol import Rebuild
-from semsearch.stores.records import Space
 from semsearch.types import JsonObject
 from semsearch.utils import plugins
 from semsearch.vector_index import backends, cache_files
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 GROWTH: dict[Rebuild, float] = {"grown": cache_files.DELTA_SHARE, "doubled": 1.0}
 CACHES = 2  # files: the newest, and one to fall back to
-IDS_PER_QUERY = 10_000
 PROBES = 32  # stored vectors that `problems` searches for
 SAME = 0.95  # score at which a stored vector has found itself or one with the same text
 
@@ -62,17 +60,7 @@ class SpaceVectors:
 
     def ids(self) -> Ids:
         """The passages with a vector, ascending."""
-        sql = "SELECT passage FROM vectors WHERE space = ? AND passage > ? ORDER BY passage LIMIT ?"
-        parts = [np.zeros(1, np.int64)]
-        while rows := self._db.rows(sql, (self._space, int(parts[-1][-1]), IDS_PER_QUERY)):
-            parts.append(np.array(rows, dtype=np.int64)[:, 0])
-        return np.concatenate(parts)[1:]
-
-    def missing(self, after: int = 0, limit: int = -1) -> Ids:
-        """The first `limit` passages above `after` without a vector, ascending."""
-        sql = """SELECT id FROM passages p WHERE id > ? AND NOT EXISTS
-                 (SELECT 1 FROM vectors v WHERE v.space = ? AND v.passage = p.id) ORDER BY id LIMIT ?"""
-        return np.array([row[0] for row in self._db.rows(sql, (after, self._space, limit))], dtype=np.int64)
+        return self._db.ids("vectors", "passage", f"space = {int(self._space)}")
 
     def highest_id(self) -> int:
         """The newest passage with a vector; 0 for none."""
@@ -161,15 +149,10 @@ class SpaceVectors:
                 problems.append(f"cache {record.file}: {getattr(error, 'message', error)}")
         return problems
 
-    def info(self, space: Space) -> JsonObject:
-        """The space with its backend and the reason for it, for `Index.info`."""
+    def backend(self) -> JsonObject:
+        """What searches the space, for `Index.info`: the backend and the reason for it, and its cache file."""
         newest = next(iter(self.caches()), None)
-        encoder = {key: value for key, value in space.info.items() if key != "background"}
         return {
-            "id": space.id,
-            "encoder": {**encoder, "name": space.name, "fingerprint": space.fingerprint},
-            "dim": space.dim,
-            "vectors": self.count(),
             "backend": newest.spec if newest else "exact",
             "why": cache_files.reason(newest, self.count(), self.dim) if newest else "empty",
             "cache": {"file": newest.file, "bytes": newest.bytes, "vectors": newest.count} if newest else None,

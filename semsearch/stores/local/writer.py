@@ -72,7 +72,7 @@ class LocalWriter(DocumentWriter, SpaceWriter):
         return nullcontext()  # the lock of the folder keeps all others out
 
     def latest_recipe(self) -> JsonObject:
-        return self.reader.recipe()
+        return self.reader.state().recipe
 
     def set_recipe(self, recipe: Mapping[str, object]) -> None:
         rows = [(key, to_json(value)) for key, value in recipe.items()]

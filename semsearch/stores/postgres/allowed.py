@@ -43,17 +43,16 @@ class AllowedPassages:
         return np.isin(ids, self._ids)
 
 
-def allowed(connection: Connection, condition: Filter | None, must: Sequence[str]) -> AllowedPassages:
-    """The passages that pass the filter and contain every entry of `must`. Raises as `StoreReader.allowed` does."""
+def allowed(connection: Connection, condition: Filter | None, must: Sequence[str], ids: Ids | None) -> AllowedPassages:
+    """The passages (of `ids`) that pass the filter and contain every entry of `must`; those that are gone are left out.
+
+    Raises as `StoreReader.allowed` does.
+    """
     parts = [] if condition is None else [filter_sql.passages(connection, condition)]
     parts += [_containing(entry) for entry in must]
+    parts += [] if ids is None else [("SELECT id FROM passages WHERE id = ANY(%s::bigint[])", [ids.tolist()])]
     sql = " INTERSECT ".join(f"({part})" for part, _ in parts) if len(parts) > 1 else parts[0][0]
     return AllowedPassages(connection, sql, [value for _, values in parts for value in values])
-
-
-def only(connection: Connection, ids: Ids) -> AllowedPassages:
-    """These passages; those that are gone are left out."""
-    return AllowedPassages(connection, "SELECT id FROM passages WHERE id = ANY(%s::bigint[])", [ids.tolist()])
 
 
 def _containing(entry: str) -> SQL:

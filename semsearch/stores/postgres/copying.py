@@ -52,7 +52,7 @@ def restore(
             copy(reader, writer, progress)
         if prepare is not None:
             prepare(writer)
-        recipe = writer.reader.recipe()
+        recipe = writer.reader.state().recipe
         writer.set_recipe({key: value for key, value in recipe.items() if key != MEASURED})
 
     location.parent.mkdir(parents=True, exist_ok=True)
@@ -64,10 +64,10 @@ def restore(
 
 def _index(writer: PostgresWriter, progress: Callable[[Progress], None]) -> None:
     """Build the vector index of the current space, as at the end of a run."""
-    total = writer.reader.counts()["documents"]
-    for space in writer.reader.spaces()[:1]:
+    total = writer.reader.state().documents
+    for space in writer.reader.state().spaces[:1]:
         progress(Progress(total, total, "documents", "building the vector index"))
         try:
-            writer.update_vector_index(space.id, str(writer.reader.recipe().get("backend", "auto")))
+            writer.update_vector_index(space.id, str(writer.reader.state().recipe.get("backend", "auto")))
         except SemsearchError as error:
             LOG.warning(f"{writer.reader.name} is restored, but its vector index could not be built: {error}")

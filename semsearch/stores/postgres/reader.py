@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from semsearch.stores import keyword_search, machine
+from semsearch.stores import base, keyword_search, machine
 from semsearch.stores.postgres import facets, filter_sql, verification
-from semsearch.stores.postgres.allowed import AllowedPassages, allowed, only
+from semsearch.stores.postgres.allowed import AllowedPassages, allowed
 from semsearch.stores.postgres.escapes import restored
 from semsearch.stores.postgres.full_text.matching import PostgresMatching
 from semsearch.stores.postgres.reading.documents import DocumentReader, this_machine
@@ -17,9 +17,9 @@ from semsearch.stores.postgres.reading.passages import PassageReader
 from semsearch.stores.postgres.server.connection import Connection
 from semsearch.stores.postgres.server.schema import MACHINE
 from semsearch.stores.postgres.space_vectors import SpaceVectors
-from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical, of_this_store
+from semsearch.stores.protocol import Allowed, Dense, Lexical, of_this_store
 from semsearch.stores.query_words import terms
-from semsearch.stores.records import Space
+from semsearch.stores.records import Space, StoreState
 from semsearch.types import Facet, JsonObject, Progress
 from semsearch.utils.strength import NullDistribution
 
@@ -63,23 +63,25 @@ class PostgresReader(DocumentReader, PassageReader):
 
     # ---- the whole
 
-    def snapshot(self) -> AbstractContextManager[None]:
-        return self._db.snapshot()
+    @contextmanager
+    def snapshot(self) -> Iterator[int]:
+        with self._db.snapshot():
+            yield self._db.count("version")
 
-    def version(self) -> int:
-        return self._db.count("version")
+    def state(self) -> StoreState:
+        with self._db.snapshot():
+            spaces = self.spaces()
+            return StoreState(
+                self._db.count("documents"),
+                self._db.count("passages"),
+                {space.id: self._db.count(f"vectors {space.id}") for space in spaces},
+                bool(self._db.rows("SELECT 1 FROM meta WHERE key = 'updating'")),
+                int(self._db.rows("SELECT coalesce(max(id), 0) FROM documents")[0][0]),
+                self._recipe(),
+                spaces,
+            )
 
-    def counts(self) -> Counts:
-        with self.snapshot():  # from counters: the same cost at any size
-            spaces = [space for (space,) in self._db.rows("SELECT id FROM spaces ORDER BY id")]
-            vectors = {space: self._db.count(f"vectors {space}") for space in spaces}
-            return {
-                "documents": self._db.count("documents"),
-                "passages": self._db.count("passages"),
-                "vectors": vectors,
-            }
-
-    def recipe(self) -> JsonObject:
+    def _recipe(self) -> JsonObject:
         rows = dict(
             self._db.rows("SELECT key, value FROM meta WHERE key = 'recipe' OR starts_with(key, %s)", (MACHINE,))
         )
@@ -87,15 +89,13 @@ class PostgresReader(DocumentReader, PassageReader):
         own = self._db.parsed(rows.pop(MACHINE + this_machine(), "{}"))
         return machine.whole(shared, own, map(self._db.parsed, rows.values()))
 
-    def is_updating(self) -> bool:
-        return bool(self._db.rows("SELECT 1 FROM meta WHERE key = 'updating'"))
-
     def runs(self) -> Iterator[JsonObject]:
         for (number,) in self._db.rows("SELECT id FROM runs ORDER BY id DESC"):  # each may name thousands of files
             for (report,) in self._db.rows("SELECT report FROM runs WHERE id = %s", (number,)):
                 yield self._db.parsed(report)
 
     def spaces(self) -> list[Space]:
+        """As in `state`."""
         rows = self._db.rows(f"SELECT id, fingerprint, name, dim, info, quantiles, measured {_SPACES}")
         return [
             Space(
@@ -111,65 +111,50 @@ class PostgresReader(DocumentReader, PassageReader):
 
     def info(self) -> JsonObject:
         with self.snapshot():
-            counts = self.counts()
             ((size,),) = self._db.rows(_SIZE)
-            return {
-                "name": self.name,
-                "path": str(self.location),
-                "server": f"postgres:{self._db.server.where}",
-                "documents": counts["documents"],
-                "passages": counts["passages"],
-                "vectors": sum(counts["vectors"].values()),
-                "bytes": size,
-                "recipe": self.recipe(),
-                "spaces": [SpaceVectors(self._db, space.id).info(space) for space in self.spaces()],
-                "last_run": next(self.runs(), None),
-            }
+            described = {space.id: SpaceVectors(self._db, space.id).backend() for space in self.spaces()}
+            return base.info(self, size, described, f"postgres:{self._db.server.where}")
 
     # ---- search
 
-    def allowed(self, condition: Filter | None, must: Sequence[str] = ()) -> AllowedPassages | None:
-        if condition is None and not must:
+    def allowed(
+        self, condition: Filter | None, must: Sequence[str] = (), *, ids: Ids | None = None
+    ) -> AllowedPassages | None:
+        if condition is None and not must and ids is None:
             return None
-        with self.snapshot():
-            return allowed(self._db, condition, must)
-
-    def only(self, ids: Ids) -> AllowedPassages:
-        return only(self._db, ids)
+        with self._db.snapshot():
+            return allowed(self._db, condition, must, ids)
 
     def document_ids(
         self, condition: Filter | None, *, ids: Sequence[str] | None = None, after: str = "", limit: int = -1
     ) -> list[str]:
-        with self.snapshot():
+        with self._db.snapshot():
             return filter_sql.document_ids(self._db, condition, after, limit, ids)
 
     def count_documents(self, condition: Filter | None) -> int:
-        with self.snapshot():
+        with self._db.snapshot():
             return self._db.count("documents") if condition is None else filter_sql.count_documents(self._db, condition)
 
     def dense(
         self, space: int, queries: Vectors, k: int, allowed: Allowed | None = None, *, exact: bool = False
     ) -> Dense:
-        with self.snapshot():
+        with self._db.snapshot():
             here = of_this_store(allowed, AllowedPassages)
             return SpaceVectors(self._db, space).search(queries, k, here, exact=exact)
 
     def lexical(self, text: str, k: int, allowed: Allowed | None = None) -> Lexical:
         here, words = of_this_store(allowed, AllowedPassages), terms(text)
-        with self.snapshot():
+        with self._db.snapshot():
             if k < 1 or not words or (here is not None and not len(here)):
                 return keyword_search.nothing()
             return keyword_search.search(PostgresMatching(self._db, None if here is None else here.inside), words, k)
 
-    def highlight(self, text: str, query: str) -> tuple[tuple[int, int], ...]:
-        return keyword_search.spans(text, query)
-
     def facets(self) -> list[Facet]:
-        with self.snapshot():
+        with self._db.snapshot():
             return facets.facets(self._db)
 
     # ---- verification
 
     def verify(self, progress: Callable[[Progress], None]) -> list[str]:
-        with self.snapshot():
+        with self._db.snapshot():
             return verification.verify(self._db, progress)

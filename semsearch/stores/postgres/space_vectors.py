@@ -22,7 +22,6 @@ from semsearch.utils import vectors as vector_checks
 from semsearch.vector_index.backends import _top
 
 if TYPE_CHECKING:
-    from semsearch.stores.records import Space
     from semsearch.types import Ids, JsonObject, Vectors
 
 HNSW_FROM = 10_000  # vectors: comparing them all takes the server 10 ms at 384 dimensions
@@ -170,10 +169,9 @@ class SpaceVectors:
 
     # ---- for `info`
 
-    def info(self, space: Space) -> JsonObject:
-        """The space with its backend and the reason for it."""
+    def backend(self) -> JsonObject:
+        """What searches the space, for `Index.info`: the backend and the reason for it."""
         count, indexed = self.count(), self.index_kind()
-        encoder = {key: value for key, value in space.info.items() if key != "background"}
         why = f"{count:,} vectors; compared one by one up to {HNSW_FROM:,}"
         if indexed:
             why = f"{count:,} vectors; an index of pgvector ({indexed}, m={M}, ef_construction={EF_CONSTRUCTION})"
@@ -182,10 +180,6 @@ class SpaceVectors:
         elif count >= HNSW_FROM:
             why = f"{count:,} vectors; no index was built yet, or an exact search was asked for"
         return {
-            "id": space.id,
-            "encoder": {**encoder, "name": space.name, "fingerprint": space.fingerprint},
-            "dim": space.dim,
-            "vectors": count,
             "backend": "hnsw" if indexed else "exact",
             "why": why if count else "empty",
             "cache": None,

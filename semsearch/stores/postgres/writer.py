@@ -75,7 +75,7 @@ class PostgresWriter(DocumentWriter):
 
     def latest_recipe(self) -> JsonObject:
         self._db.hold("recipe", alone=True)
-        return self.reader.recipe()
+        return self.reader.state().recipe
 
     def set_recipe(self, recipe: Mapping[str, object]) -> None:
         shared, own = machine.divided(recipe)

@@ -21,7 +21,6 @@ from semsearch.stores.records import StoredPassage
 if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
 
-ROWS_PER_QUERY = 10_000
 MOST_SIBLINGS = 8  # passages of a document, for each id, that are read in place of looking for the id
 
 _PASSAGE = """
@@ -38,9 +37,14 @@ class PassageReader:
         self._db = connection
         self._vector_rows: defaultdict[int, VectorRows] = defaultdict(VectorRows)  # by space
 
-    def passage_ids(self, uri: str) -> Ids:
-        sql = "SELECT p.id FROM documents d JOIN passages p ON p.document = d.id WHERE d.uri = ? ORDER BY p.position"
-        return np.array([row[0] for row in self._db.rows(sql, (uri,))], dtype=np.int64)
+    def passage_ids(self, documents: Sequence[str] | None = None, *, space: int | None = None) -> Ids:
+        if documents is None:
+            return self._db.ids("passages", "id", "1") if space is None else SpaceVectors(self._db, space).ids()
+        sql = """SELECT d.uri, p.id FROM documents d JOIN passages p ON p.document = d.id WHERE d.uri IN"""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for uri, passage in self._db.rows_in(sql, documents):
+            found[uri].append(passage)
+        return np.array([one for uri in documents for one in sorted(found.get(uri, ()))], dtype=np.int64)
 
     def passages(self, ids: Ids | Sequence[int]) -> list[StoredPassage]:
         wanted = np.asarray(ids, dtype=np.int64).tolist()
@@ -84,16 +88,6 @@ class PassageReader:
             wanted = {*ids}
             return found | {passage: document for passage, document in rows if passage in wanted}
 
-    def texts(self) -> Iterator[str]:
-        sql = """SELECT id, document, start, "end", page, line, heading, text, crc FROM passages
-                 WHERE id > ? ORDER BY id LIMIT ?"""
-        after = 0
-        while rows := self._db.rows(sql, (after, ROWS_PER_QUERY)):
-            for row in rows:
-                self._check_passage(*row)
-                yield row[7]
-            after = rows[-1][0]
-
     def vectors(
         self, space: int, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192
     ) -> Iterator[tuple[Ids, Vectors]]:
@@ -101,12 +95,3 @@ class PassageReader:
 
     def _space(self, space: int) -> SpaceVectors:
         return SpaceVectors(self._db, space, self._vector_rows[space])
-
-    def vector_ids(self, space: int) -> Ids:
-        return SpaceVectors(self._db, space).ids()
-
-    def without_vector(self, space: int, *, after: int = 0, limit: int = -1) -> Ids:
-        return SpaceVectors(self._db, space).missing(after, limit)
-
-    def highest_id(self, space: int) -> int:
-        return SpaceVectors(self._db, space).highest_id()

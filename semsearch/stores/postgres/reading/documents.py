@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from semsearch.errors import Corrupt, NotFound
+from semsearch.errors import Corrupt
 from semsearch.stores import machine
-from semsearch.stores.postgres import filter_sql
 from semsearch.stores.postgres.escapes import restored, restored_or_none, stored, stored_all
 from semsearch.stores.postgres.server.connection import Connection, Row
 from semsearch.stores.postgres.server.schema import BACKUP
-from semsearch.stores.records import Bookmark, DocumentStamp, Origin, Source, meta_hash, text_hash
-from semsearch.types import Document, JsonObject, Mark
+from semsearch.stores.records import Bookmark, DocumentRow, Source, meta_hash, text_hash
+from semsearch.types import Document, Mark
 
 ROWS_PER_QUERY = 10_000
-_SOURCE = "s.id, s.root, s.path, s.mtime_ns, s.size, s.sha256, s.loader, s.bookmark"
-_STAMP = "uri, sha256, meta_sha256, source, title, id"
+_SOURCE = "s.id, s.root, s.path, s.mtime_ns, s.size, s.sha256, s.loader, "
+_SOURCE += "(SELECT count(*) FROM documents WHERE source = s.id), s.bookmark"
 _THESE = "uri = ANY(%s::text[])"
-_FROM_DOCUMENTS = filter_sql.DOCUMENTS
+_NUMBER = 5  # the column of a document's number
 ROOT = "CASE WHEN s.machine = %s THEN s.root END"  # on this machine: a file of another one cannot be opened
-_LISTING = f"""
-    SELECT d.uri, d.title, d.size, s.mtime_ns, s.loader, {ROOT}, s.path,
-           (SELECT count(*) FROM passages p WHERE p.document = d.id), d.metadata FROM {_FROM_DOCUMENTS}"""
+_ROW = f"""
+    SELECT d.uri, d.title, d.sha256, d.meta_sha256, d.source, d.id, d.size, s.mtime_ns, s.loader, {ROOT}, s.path,
+           (SELECT count(*) FROM passages p WHERE p.document = d.id), d.metadata
+    FROM documents d LEFT JOIN sources s ON s.id = d.source"""
 
 
 class DocumentReader:
@@ -42,101 +42,48 @@ class DocumentReader:
             raise Corrupt(f"index {self._db.name}: {uri!r} is not what was stored.", BACKUP)
         return Document(uri, text, metadata, title, tuple(Mark(*mark) for mark in marks), lines)
 
-    def document(self, uri: str) -> Document | None:
-        return next(iter(self.full_documents([uri])), None)
+    def document_rows(self, ids: Sequence[str] | None = None, *, source: int | None = None) -> Iterator[DocumentRow]:
+        if ids is not None:
+            names = stored_all(ids)
+            found = {row[0]: row for row in self._db.rows(f"{_ROW} WHERE d.{_THESE}", (this_machine(), names))}
+            yield from (self._row(*found[uri]) for uri in names if uri in found)
+            return
+        condition, key, order = ("TRUE", 0, "uri") if source is None else ("d.source = %s", _NUMBER, "id")
+        sql = f"{_ROW} WHERE {condition} AND d.{order} > %s ORDER BY d.{order} LIMIT {ROWS_PER_QUERY}"
+        after: str | int = "" if source is None else 0
+        while rows := self._db.rows(sql, (this_machine(), *([] if source is None else [source]), after)):
+            yield from (self._row(*row) for row in rows)
+            after = rows[-1][key]
 
-    def documents(
-        self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0
-    ) -> list[JsonObject]:
-        tests, values = ["TRUE"], list[object]()
-        with self._db.snapshot():
-            if path is not None:
-                tests.append("d.id = ANY(%s::bigint[])")
-                values.append(filter_sql.on_path(self._db, path))
-            if ids is not None:
-                tests.append("d.uri = ANY(%s::text[])")
-                values.append(stored_all(ids))
-            sql = f"{_LISTING} WHERE {' AND '.join(tests)} ORDER BY d.uri LIMIT %s OFFSET %s"
-            rows = self._db.rows(sql, (this_machine(), *values, None if limit < 0 else limit, offset))
-        return [self._listed(*row) for row in rows]
+    def _row(self, uri: str, title: str | None, sha256: str, meta_sha256: str, *rest: Row) -> DocumentRow:
+        source, number, size, mtime, loader, root, path, passages, metadata = rest
+        names = restored_or_none(loader), restored_or_none(root), restored_or_none(path)
+        record = restored(uri), restored_or_none(title), sha256, meta_sha256, source, number, size, mtime
+        return DocumentRow(*record, *names, passages, self._db.parsed(metadata))
 
-    def _listed(self, uri: str, title: str | None, size: int, mtime: int | None, loader: str | None, *rest: Row) -> Row:
-        root, path, passages, metadata = rest
-        return {
-            "id": restored(uri),
-            "title": restored_or_none(title),
-            "size": size,
-            "mtime": mtime,
-            "loader": restored_or_none(loader),
-            "root": restored_or_none(root),
-            "path": restored_or_none(path),
-            "passages": passages,
-            "metadata": self._db.parsed(metadata),
-        }
-
-    def titles(self) -> list[tuple[str, str | None]]:
-        rows = self._db.rows("SELECT uri, title FROM documents ORDER BY uri")
-        return [(restored(uri), restored_or_none(title)) for uri, title in rows]
-
-    def stamps(self, uris: Iterable[str]) -> dict[str, DocumentStamp]:
-        rows = self._db.rows(f"SELECT {_STAMP} FROM documents WHERE uri = ANY(%s::text[])", (stored_all(uris),))
-        return {stamp.uri: stamp for stamp in map(_stamp, rows)}
-
-    def origins(self, uris: Sequence[str] | None = None) -> list[Origin]:
-        sql, values = f"SELECT d.uri, {ROOT}, s.path, s.mtime_ns, s.size FROM {_FROM_DOCUMENTS}", [this_machine()]
-        if uris is None:
-            return [_origin(*row) for row in self._db.rows(sql, values)]
-        sql = f"{sql} WHERE d.uri = ANY(%s::text[])"
-        return [_origin(*row) for row in self._db.rows(sql, (*values, stored_all(uris)))]
-
-    def highest_document(self) -> int:
-        return int(self._db.rows("SELECT coalesce(max(id), 0) FROM documents")[0][0])
-
-    def sources(self) -> Iterator[Source]:
-        sql = f"SELECT {_SOURCE} FROM sources s WHERE machine = %s AND id > %s ORDER BY id LIMIT {ROWS_PER_QUERY}"
-        after = 0
-        while rows := self._db.rows(sql, (this_machine(), after)):
-            yield from map(self._source, rows)
-            after = rows[-1][0]
-
-    def sources_at(self, root: str, paths: Sequence[str]) -> dict[str, Source]:
-        sql = f"SELECT {_SOURCE} FROM sources s WHERE machine = %s AND root = %s AND path = ANY(%s::text[])"
-        found = map(self._source, self._db.rows(sql, (this_machine(), stored(root), stored_all(paths))))
-        return {source.path: source for source in found}
+    def sources(
+        self, *, keys: Sequence[tuple[str, str]] | None = None, ids: Sequence[int] | None = None
+    ) -> Iterator[Source]:
+        sql, me = f"SELECT {_SOURCE} FROM sources s WHERE machine = %s AND", this_machine()
+        if keys is not None:
+            for root in dict.fromkeys(root for root, _ in keys):
+                paths = stored_all(path for of, path in keys if of == root)
+                rows = self._db.rows(f"{sql} root = %s AND path = ANY(%s::text[])", (me, stored(root), paths))
+                yield from map(self._source, rows)
+        elif ids is not None:
+            yield from map(self._source, self._db.rows(f"{sql} id = ANY(%s::bigint[])", (me, list(ids))))
+        else:
+            after = 0
+            while rows := self._db.rows(f"{sql} id > %s ORDER BY id LIMIT {ROWS_PER_QUERY}", (me, after)):
+                yield from map(self._source, rows)
+                after = rows[-1][0]
 
     def _source(self, row: Row) -> Source:
-        number, root, path, mtime_ns, size, sha256, loader, bookmark = row
-        source = Source(restored(root), restored(path), mtime_ns, size, sha256, restored(loader), number)
+        number, root, path, mtime_ns, size, sha256, loader, documents, bookmark = row
+        place = restored(root), restored(path)
+        source = Source(*place, mtime_ns, size, sha256, restored(loader), number, documents=documents)
         return source if bookmark is None else replace(source, bookmark=Bookmark.from_json(self._db.parsed(bookmark)))
-
-    def source_of(self, uri: str) -> Source | None:
-        sql = f"SELECT s.machine = %s, {_SOURCE} FROM {_FROM_DOCUMENTS} WHERE d.uri = %s"
-        rows = self._db.rows(sql, (this_machine(), stored(uri)))
-        if not rows:
-            raise NotFound(f"index {self._db.name} has no document {uri!r}.", "It may have been deleted.")
-        is_here, *source = rows[0]
-        return self._source(source) if is_here else None
-
-    def documents_of(self, source: int) -> Iterator[DocumentStamp]:
-        sql = f"SELECT {_STAMP} FROM documents WHERE source = %s AND id > %s ORDER BY id LIMIT {ROWS_PER_QUERY}"
-        after = 0
-        while rows := self._db.rows(sql, (source, after)):
-            yield from map(_stamp, rows)
-            after = rows[-1][-1]
-
-    def document_counts(self, sources: Sequence[int]) -> dict[int, int]:
-        sql = "SELECT source, count(*) FROM documents WHERE source = ANY(%s::bigint[]) GROUP BY source"
-        return dict(self._db.rows(sql, (list(sources),)))
 
 
 def this_machine() -> str:
     return stored(machine.name())
-
-
-def _stamp(row: Row) -> DocumentStamp:
-    uri, sha256, meta_sha256, source, title, number = row
-    return DocumentStamp(restored(uri), sha256, meta_sha256, source, restored_or_none(title), number)
-
-
-def _origin(uri: str, root: str | None, path: str | None, mtime_ns: int | None, size: int | None) -> Origin:
-    return Origin(restored(uri), restored_or_none(root), restored_or_none(path), mtime_ns, size)

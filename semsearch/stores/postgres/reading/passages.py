@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,6 @@ from semsearch.stores.records import StoredPassage
 if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
 
-ROWS_PER_QUERY = 10_000
 _PASSAGE = f"""
     SELECT p.id, d.uri, p.start, p."end", p.text, p.page, p.line, p.heading, d.metadata, d.title, {ROOT}, s.path
     FROM passages p JOIN documents d ON d.id = p.document LEFT JOIN sources s ON s.id = d.source
@@ -29,9 +29,19 @@ class PassageReader:
 
     _db: Connection
 
-    def passage_ids(self, uri: str) -> Ids:
-        sql = "SELECT p.id FROM documents d JOIN passages p ON p.document = d.id WHERE d.uri = %s ORDER BY p.position"
-        return np.array([row[0] for row in self._db.rows(sql, (stored(uri),))], dtype=np.int64)
+    def passage_ids(self, documents: Sequence[str] | None = None, *, space: int | None = None) -> Ids:
+        if documents is None:
+            return SpaceVectors(self._db, space).ids() if space is not None else self._every_id()
+        names = list(map(stored, documents))
+        sql = "SELECT d.uri, p.id FROM documents d JOIN passages p ON p.document = d.id WHERE d.uri = ANY(%s::text[])"
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for uri, passage in self._db.rows(sql, (names,)):
+            found[uri].append(passage)
+        return np.array([one for uri in names for one in sorted(found.get(uri, ()))], dtype=np.int64)
+
+    def _every_id(self) -> Ids:
+        rows = self._db.rows("SELECT id FROM passages ORDER BY id")
+        return np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
 
     def passages(self, ids: Ids | Sequence[int]) -> list[StoredPassage]:
         wanted = np.asarray(ids, dtype=np.int64).tolist()
@@ -48,22 +58,7 @@ class PassageReader:
         sql = "SELECT id, document FROM passages WHERE id = ANY(%s::bigint[])"
         return dict(self._db.rows(sql, (list(ids),)))
 
-    def texts(self) -> Iterator[str]:
-        sql, after = "SELECT id, text FROM passages WHERE id > %s ORDER BY id LIMIT %s", 0
-        while rows := self._db.rows(sql, (after, ROWS_PER_QUERY)):
-            yield from (restored(text) for _, text in rows)
-            after = rows[-1][0]
-
     def vectors(
         self, space: int, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192
     ) -> Iterator[tuple[Ids, Vectors]]:
         return SpaceVectors(self._db, space).vectors(after=after, ids=ids, chunk=chunk)
-
-    def vector_ids(self, space: int) -> Ids:
-        return SpaceVectors(self._db, space).ids()
-
-    def without_vector(self, space: int, *, after: int = 0, limit: int = -1) -> Ids:
-        return SpaceVectors(self._db, space).missing(after, limit)
-
-    def highest_id(self, space: int) -> int:
-        return SpaceVectors(self._db, space).highest_id()
