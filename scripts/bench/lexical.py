@@ -1,24 +1,20 @@
 """Search by words at a million passages, beside plain FTS5 and tantivy.
 
-    python -m scripts.bench.lexical FOLDER [--count 1000000] [--cjk 200000] [--packages DIR] [--queries 100]
+    python -m scripts.bench.lexical FOLDER [--count 1000000] [--queries 100]
 
-FOLDER keeps two indexes without an encoder from run to run: `english`, sentences of Wikipedia (`wiki_sentences_1m` of
-the data folder), and `cjk`, invented passages of Chinese, Japanese, Korean and Thai. Those are words drawn by their
-frequency in real texts, some twelve a sentence, without a meaning; Korean has a space after each second morpheme. The
-frequencies are those of two packages, which DIR needs for them: pip install --target DIR wordfreq msgpack pythainlp.
-With tantivy there, it is measured too, on the same texts with its English stemmer.
+FOLDER keeps an index without an encoder from run to run: sentences of Wikipedia (`wiki_sentences_1m` of the data
+folder). Where tantivy is installed, it is measured too, on the same texts with its English stemmer.
 
-The queries are three words drawn from the English sentences by document frequency, function words left out; the most
-frequent words; function words alone; and in CJK words of passages, then the most frequent characters and words. Hybrid
-queries bring a vector, so nothing is encoded; the vectors are random and 8 wide, so the time is that of the words, of
-the fusion and of the hits. Each query runs once before it is measured. Milliseconds of processor time, which other work
-on the machine disturbs least: p50 / p99.
+The queries are three words drawn from the sentences by document frequency, function words left out; the most frequent
+words; and function words alone. Hybrid queries bring a vector, so nothing is encoded; the vectors are random and 8
+wide, so the time is that of the words, of the fusion and of the hits. Each query runs once before it is measured.
+Milliseconds of processor time, which other work on the machine disturbs least: p50 / p99.
 
-1,000,000 sentences, 60,000 CJK passages, AMD EPYC, a busy machine: three ordinary words 8.7 / 17.2 (plain FTS5 20.8 /
-56.2, tantivy 0.4 / 1.3), the most frequent words 19.1 / 32.6 (304 / 594, 3.0 / 4.2), function words 55 / 75 (1,199 /
-1,957, 12.9 / 20.8), with 50, 5 and 0.1 % of the passages allowed 13.5, 10.4 and 9.4; CJK 5.8 to 13.5 / 12.9 to 27.4.
-Hybrid search 30, 58 and 85: 18 of them compare the vector with all million others, the rest reads the candidates. The
-ten best passages are those of FTS5 alone in every query.
+1,000,000 sentences, AMD EPYC, a busy machine: three ordinary words 8.7 / 17.2 (plain FTS5 20.8 / 56.2, tantivy 0.4 /
+1.3), the most frequent words 19.1 / 32.6 (304 / 594, 3.0 / 4.2), function words 55 / 75 (1,199 / 1,957, 12.9 / 20.8),
+with 50, 5 and 0.1 % of the passages allowed 13.5, 10.4 and 9.4. Hybrid search 30, 58 and 85: 18 of them compare the
+vector with all million others, the rest reads the candidates. The ten best passages are those of FTS5 alone in every
+query.
 """
 
 from __future__ import annotations
@@ -28,11 +24,8 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before FAISS and numpy start their threads
 
 import argparse
-import gzip
 import importlib
-import lzma
 import sqlite3
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -42,10 +35,9 @@ from typing import Any
 
 import numpy as np
 
+from scripts.bench import wiki_vectors
 from scripts.shared import machine
-from scripts.shared.places import DATA
 from semsearch import Index
-from semsearch.stores import query_words
 from semsearch.stores.local import LocalReader
 from semsearch.stores.local.filtering.allowed import AllowedIds
 from semsearch.stores.local.full_text import lexical
@@ -58,33 +50,24 @@ AT_ONCE = 20_000
 K = 10
 DEPTH = 300  # candidates of each channel in a hybrid search
 SHARES = (0.5, 0.05, 0.001)
-SHARES_OF_LANGUAGES = {"zh": 0.4, "ja": 0.3, "ko": 0.15, "th": 0.15}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="where the indexes are, or will be")
+    parser.add_argument("folder", type=Path, help="where the index is, or will be")
     parser.add_argument("--count", type=int, default=1_000_000, help="English sentences")
-    parser.add_argument("--cjk", type=int, default=200_000, help="CJK passages")
-    parser.add_argument("--packages", type=Path, help="a folder with wordfreq, msgpack, pythainlp and tantivy")
     parser.add_argument("--queries", type=int, default=100, help="of each kind")
     given = parser.parse_args()
-    if given.packages:
-        sys.path.append(str(given.packages))
     given.folder.mkdir(parents=True, exist_ok=True)
     print(machine.caption())
-    english = made(given.folder / "english", islice(wikipedia(), given.count))
+    english = made(given.folder / "english", wiki_vectors.sentences(given.count))
     print("\n| queries | words alone | keyword search | hybrid search | plain FTS5 | tantivy | same ten |")
     print("|---|---|---|---|---|---|---|")
-    peer = tantivy_peer(given.folder / "tantivy", english) if given.packages else None
+    peer = tantivy_peer(given.folder / "tantivy", english)
     for name, queries in english_queries(english, given.queries).items():
         print(line(name, english, queries, peer), flush=True)
     for share in SHARES:
         print(filtered(english, english_queries(english, given.queries)["three ordinary words"], share), flush=True)
-    if given.packages and given.cjk:
-        cjk = made(given.folder / "cjk", invented(given.packages, given.cjk))
-        for name, queries in cjk_queries(cjk, given.queries).items():
-            print(line(name, cjk, queries, None), flush=True)
 
 
 # ---- indexes
@@ -95,7 +78,7 @@ def made(folder: Path, texts: Iterator[str]) -> Path:
     if not folder.exists():
         with Index.create(folder, encoder=None, dimensions=WIDTH) as index:
             numbered = enumerate(texts)
-            while batch := [Document(f"passage {at}", text) for at, text in islice(numbered, AT_ONCE)]:
+            while batch := [Document(f"passage {at}", text or "-") for at, text in islice(numbered, AT_ONCE)]:
                 index.add(batch, vectors=_random(len(batch), batch[0].id))
     return folder
 
@@ -103,51 +86,6 @@ def made(folder: Path, texts: Iterator[str]) -> Path:
 def _random(count: int, seed: str) -> np.ndarray:
     rng = np.random.default_rng(int(seed.split()[1]))
     return unit_rows(rng.standard_normal((count, WIDTH), dtype=np.float32))
-
-
-def wikipedia() -> Iterator[str]:
-    """A million sentences."""
-    with lzma.open(DATA / "wiki_sentences_1m" / "wiki1m.txt.xz", "rt", encoding="utf-8") as lines:
-        yield from (line.strip() or "-" for line in lines)
-
-
-def invented(packages: Path, count: int) -> Iterator[str]:
-    """CJK passages of 20 to 60 words."""
-    rng = np.random.default_rng(0)
-    known = {language: _frequencies(packages, language) for language in SHARES_OF_LANGUAGES}
-    languages = rng.choice(list(known), p=list(SHARES_OF_LANGUAGES.values()), size=count)
-    for language in languages.tolist():
-        listed, weights = known[language]
-        drawn = np.searchsorted(weights, rng.random(int(rng.integers(20, 60))))
-        chosen = [listed[at] for at in drawn.tolist()]
-        yield _written(language, chosen)
-
-
-def _frequencies(packages: Path, language: str) -> tuple[list[str], np.ndarray]:
-    """Words and, added up, the shares that they have of real texts."""
-    if language == "th":
-        lines = (packages / "pythainlp" / "corpus" / "tnc_freq.txt").read_text(encoding="utf-8").splitlines()
-        rows = [line.split("\t") for line in lines if "\t" in line]
-        counts = {word: float(number) for word, number, *_ in rows}
-    else:
-        msgpack: Any = importlib.import_module("msgpack")
-        size = "small" if language == "ko" else "large"
-        packed = (packages / "wordfreq" / "data" / f"{size}_{language}.msgpack.gz").read_bytes()
-        _, *levels = msgpack.unpackb(gzip.decompress(packed))
-        counts = {word: 10 ** (-level / 100) for level, several in enumerate(levels) for word in several}
-    weights = np.array(list(counts.values()))
-    return list(counts), np.cumsum(weights) / weights.sum() - 1e-12
-
-
-def _written(language: str, drawn: Sequence[str]) -> str:
-    sentences = [drawn[at : at + 12] for at in range(0, len(drawn), 12)]
-    if language == "ko":
-        return " ".join(
-            " ".join("".join(one[at : at + 2]) for at in range(0, 12, 2)).strip() + "." for one in sentences
-        )
-    if language == "th":
-        return " ".join("".join(one) for one in sentences)
-    return "".join("".join(one[:6]) + "，" * (len(one) > 6) + "".join(one[6:]) + "。" for one in sentences)
 
 
 # ---- queries
@@ -171,38 +109,6 @@ def english_queries(folder: Path, count: int) -> dict[str, list[str]]:
     }
 
 
-def cjk_queries(folder: Path, count: int) -> dict[str, list[str]]:
-    """Queries by kind: parts of passages, then the most frequent characters, pairs and triples."""
-    rng = np.random.default_rng(2)
-    with LocalReader.open(folder) as reader:
-        sample = [text for (text,) in reader.connection.rows("SELECT text FROM passages WHERE id % 20 = 0")]
-    runs = [run for text in sample for run in query_words.terms(text) if len(run) > 5 and query_words.has_cjk(run)]
-    frequent = {
-        n: [
-            gram
-            for gram, _ in Counter(run[at : at + n] for run in runs for at in range(len(run) - n + 1)).most_common(20)
-        ]
-        for n in (1, 2, 3)
-    }
-
-    def parts(n: int, how_many: int) -> list[str]:
-        starts = [(run, int(rng.integers(len(run) - n + 1))) for run in rng.choice(runs, count * how_many).tolist()]
-        found = [run[at : at + n] for run, at in starts]
-        return [" ".join(found[at : at + how_many]) for at in range(0, len(found), how_many)]
-
-    def most(n: int) -> list[str]:
-        return [" ".join(rng.choice(frequent[n], 3, replace=False)) for _ in range(count)]
-
-    return {
-        "CJK: one character": parts(1, 1),
-        "CJK: three pairs of characters": parts(2, 3),
-        "CJK: a run of five characters": parts(5, 1),
-        "CJK: three of the 20 most frequent characters": most(1),
-        "CJK: three of the 20 most frequent pairs": most(2),
-        "CJK: three of the 20 most frequent triples": most(3),
-    }
-
-
 # ---- measurement
 
 
@@ -216,8 +122,7 @@ def line(name: str, folder: Path, queries: Sequence[str], peer: Callable[[str], 
             times(lambda text: list(index.search(text, k=K, mode="keyword")), queries),
             times(lambda text: list(index.search(text, k=K, vector=near[text])), queries),
         ]
-        table = "passages_cjk" if name.startswith("CJK") else "passages_fts"
-        timed.append(times(lambda text: _plain(reader, table, text), queries[: len(queries) // 4]))
+        timed.append(times(lambda text: _plain(reader, text), queries[: len(queries) // 4]))
         same = np.mean([_same(reader, text) for text in queries[: len(queries) // 4]])
     found = times(peer, queries) if peer else "–"
     return f"| {name} | {' | '.join(timed)} | {found} | {same:.3f} |"
@@ -245,9 +150,9 @@ def times(search: Callable[[str], object], queries: Sequence[str]) -> str:
     return f"{np.percentile(spent, 50):.1f} / {np.percentile(spent, 99):.1f}"
 
 
-def _plain(reader: LocalReader, table: str, text: str) -> list[Any]:
-    """What SQLite's documentation recommends. The trigram index finds no run of fewer than three characters."""
-    sql = f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY bm25({table}) LIMIT {K}"
+def _plain(reader: LocalReader, text: str) -> list[Any]:
+    """What SQLite's documentation recommends."""
+    sql = f"SELECT rowid FROM passages_fts WHERE passages_fts MATCH ? ORDER BY bm25(passages_fts) LIMIT {K}"
     return reader.connection.rows(sql, (" OR ".join(f'"{word}"' for word in text.split()),))
 
 

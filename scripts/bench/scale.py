@@ -4,8 +4,8 @@
     python -m scripts.bench.scale [--count N …] [--systems NAME …]      needs: pip install '.[cpu,bench,train]'
     python -m scripts.bench.scale --report                 # the table and docs/speed.svg again
 
-Systems: semsearch by backend (auto, flat, ivf, compressed), and faiss HNSW32, faiss IVF, hnswlib, usearch, sqlite-vec
-where they are installed. Each is a process of its own, on one thread while it searches; queries are sentences that are
+Systems: semsearch by backend (auto, flat, ivf, compressed), and faiss HNSW32, faiss IVF, hnswlib and usearch where they
+are installed. Each is a process of its own, on one thread while it searches; queries are sentences that are
 not indexed, one at a time. A time of semsearch is that of `Index.search` from the encoded query to the hits with their
 texts, ten of them; of the others it is that of ten positions. Results are kept as JSON, so that a run goes on where it
 was stopped. Where fewer vectors than N exist, the rest are mixtures of two of them with noise, and the table says so.
@@ -13,7 +13,6 @@ was stopped. Where fewer vectors than N exist, the rest are mixtures of two of t
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -26,19 +25,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from scripts.bench import scale_corpus as corpora
 from scripts.bench.wiki_vectors import CACHE
-from scripts.shared import machine, programs
+from scripts.shared import figures, programs
 from scripts.shared.places import CHECKOUT
 
 PLOT = CHECKOUT / "docs" / "speed.svg"
 COUNTS = (1_000, 10_000, 100_000, 1_000_000)
 OWN = ("auto", "flat", "ivf", "compressed")
-PEERS = {
-    "faiss HNSW32": "faiss",
-    "faiss IVF": "faiss",
-    "hnswlib": "hnswlib",
-    "usearch": "usearch",
-    "sqlite-vec": "sqlite_vec",
-}
+PEERS = ("faiss HNSW32", "faiss IVF", "hnswlib", "usearch")
 LABELS = tuple(corpora.FILTERS.values())
 PARTS = {
     "open_s": "opening with the first query, s",
@@ -51,7 +44,7 @@ PARTS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = figures.arguments(__doc__)
     parser.add_argument("--count", type=int, nargs="+", default=list(COUNTS), help="numbers of passages")
     parser.add_argument("--systems", nargs="+", default=[*OWN, *PEERS], help="what to measure")
     parser.add_argument(
@@ -64,7 +57,7 @@ def main() -> None:
         for count in given.count:
             measure(given.folder, count, given.systems)
     results = sorted(map(read, given.folder.glob("result-*.json")), key=lambda one: (one["count"], one["system"]))
-    print("\n".join([machine.caption() + ".", provenance(given.folder), "", *table(results), "", *parts(results)]))
+    figures.show(f"{table(results)}\n\n{parts(results)}", provenance(given.folder), results, given.output)
     plot(results, PLOT)
 
 
@@ -75,7 +68,7 @@ def prepare(folder: Path, count: int) -> None:
         return
     embedded = sorted(CACHE.glob("wiki-*/"))
     if not embedded:
-        sys.exit(f"error: there are no vectors below {CACHE}. Run scripts/bench/wiki_vectors.py.")
+        sys.exit(f"error: there are no vectors below {CACHE}. Run scripts.bench.wiki_vectors.")
     real = corpora.make(embedded[0], folder, count)
     (folder / "real.json").write_text(json.dumps(real), encoding="utf-8")
 
@@ -94,8 +87,7 @@ def measure(folder: Path, count: int, systems: Sequence[str]) -> None:
         result = folder / f"result-{count}-{system.replace(' ', '-')}.json"
         if result.exists():
             continue
-        script = "bench.scale_semsearch" if system in OWN else "bench.scale_peers"
-        command = programs.command(script, folder, count, system)
+        command = programs.command("bench.scale_systems", folder, count, system)
         print(f"{count:,}: {system}", file=sys.stderr)
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
@@ -108,17 +100,15 @@ def read(file: Path) -> Any:
     return json.loads(file.read_text(encoding="utf-8"))
 
 
-def table(results: Sequence[Any]) -> list[str]:
+def table(results: Sequence[Any]) -> str:
     """Speed and recall, a row for each system and number of passages."""
     heads = [f"{label}: p50, p99 ms (cpu), recall" for label in LABELS]
-    lines = [f"| passages | system | build s (cpu) | bytes a vector | MB | {' | '.join(heads)} |"]
-    lines.append(f"|---|---|---|---|---|{'---|' * len(heads)}")
+    rows = []
     for one in results:
         took = f"{one['build_s']:.0f} ({one['build_cpu_s']:.0f})" if "build_s" in one else "as above"
         cells = [_cell(one["filters"].get(label)) for label in LABELS]
-        named = f"| {one['count']:,} | {one['system']} | {took} | {one['bytes']:.0f} | {one['rss_mb']:.0f} |"
-        lines.append(f"{named} {' | '.join(cells)} |")
-    return lines
+        rows.append([f"{one['count']:,}", one["system"], took, f"{one['bytes']:.0f}", f"{one['rss_mb']:.0f}", *cells])
+    return figures.table(["passages", "system", "build s (cpu)", "bytes a vector", "MB", *heads], rows)
 
 
 def _cell(found: Any) -> str:
@@ -127,18 +117,15 @@ def _cell(found: Any) -> str:
     return f"{found['p50']:.1f}, {found['p99']:.1f} ({found['cpu']:.1f}), {found['recall']:.3f}"
 
 
-def parts(results: Sequence[Any]) -> list[str]:
+def parts(results: Sequence[Any]) -> str:
     """Opening, memory, the command line, added documents, and the first query with each filter: semsearch alone."""
     own = [one for one in results if one["system"].startswith("semsearch")]
     names = [f"{one['count']:,} {one['system'].split()[1]}" for one in own]
-    lines = [f"| | {' | '.join(names)} |"]
-    lines.append(f"|---|{'---|' * len(own)}")
-    for key, name in PARTS.items():
-        lines.append(f"| {name} | {' | '.join(f'{one[key]:.3g}' if key in one else '–' for one in own)} |")
+    rows = [[name, *(f"{one[key]:.3g}" if key in one else "–" for one in own)] for key, name in PARTS.items()]
     for label in LABELS[1:]:
-        firsts = " | ".join(f"{one['filters'][label]['first'] / 1000:.2g}" for one in own)
-        lines.append(f"| first query with a filter of {label}, s | {firsts} |")
-    return lines
+        firsts = (f"{one['filters'][label]['first'] / 1000:.2g}" for one in own)
+        rows.append([f"first query with a filter of {label}, s", *firsts])
+    return figures.table(["", *names], rows)
 
 
 def plot(results: Sequence[Any], file: Path) -> None:

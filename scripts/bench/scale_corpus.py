@@ -1,4 +1,4 @@
-"""The passages, queries and filters of bench_scale.py, and exact answers to compare with."""
+"""The passages, queries and filters of scale.py, and exact answers to compare with."""
 
 from __future__ import annotations
 

