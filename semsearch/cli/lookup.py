@@ -105,6 +105,13 @@ def encoder_of(folder: Path) -> str:
     return recorded
 
 
+def with_options(model: str, encoder: EncoderOptions) -> str:
+    """The model with its template, precision and layer as one reference."""
+    from semsearch.models.model_ref import Reference  # 5 ms that a query does without
+
+    return str(Reference.parse(model).with_(template=encoder.template, dtype=encoder.dtype, layer=encoder.layer))
+
+
 def trusted_encoder(model: str) -> semsearch.Encoder:
     """An encoder that may run its own code, with the embedding cache."""
     return semsearch.Encoder.from_settings(model, trust_remote_code=True)

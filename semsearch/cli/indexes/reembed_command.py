@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import semsearch
-from semsearch.cli.lookup import existing_index, trusted_encoder, use_device
+from semsearch.cli.lookup import existing_index, trusted_encoder, use_device, with_options
 from semsearch.cli.options import EncoderOptions, JsonFlag, ModelOption, NameArgument, NameOption, flag
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import sync_progress
@@ -55,11 +55,8 @@ def reembed(
 
 def _reference(spaces: list[JsonObject], model: str | None, options: EncoderOptions) -> str:
     """The encoder that is wanted, with its options. Raises UsageError."""
-    from semsearch.models.model_ref import Reference  # 5 ms that --help does without
-
     begun = next((space["reference"] for space in spaces if space["state"] == "unfinished"), "")
-    parts = {"template": options.template, "dtype": options.dtype, "layer": options.layer}
-    return str(Reference.parse(model or begun or load().model).with_(**parts))
+    return with_options(model or begun or load().model, options)
 
 
 def _in_words(report: ReembedReport) -> str:
