@@ -45,7 +45,7 @@ pages = {
 }
 chosen = st.navigation(list(pages.values()), position="hidden")
 st.session_state[index_picker.PAGE] = chosen.url_path
-if (path := navigation.wanted()) is not None:
+if (path := navigation.next_page()) is not None:
     st.switch_page(pages[path], query_params=index_picker.parameters(path))
 if chosen.url_path == "indexes" and "part" in st.query_params:  # a link from before the models had a page
     st.switch_page(pages["models"], query_params=st.query_params.to_dict())

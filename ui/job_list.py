@@ -18,10 +18,10 @@ CORNER = "jobs"  # the key of the container, which app.py places
 def show() -> None:
     """Every running job; the outcome of one that has just ended, until the person turns to another page."""
     entered = st.session_state.setdefault(ENTERED, time.monotonic())
-    found, past = jobs.every_last(), jobs.history()
-    running = [job for job in found if job.state == "running"]
+    latest, past = jobs.every_last(), jobs.history()
+    running = [job for job in latest if job.state == "running"]
     st.session_state[RUNNING] = {id(job) for job in running}
-    ended = [job for job in found if job.state != "running" and job.ended >= entered and _is_news(job)]
+    ended = [job for job in latest if job.state != "running" and job.ended >= entered and _is_news(job)]
     with st.container(key=CORNER):
         if running:
             _watch()
@@ -36,8 +36,8 @@ def _is_news(job: jobs.Job) -> bool:
     if not job.announced and job.state == "done":
         return False
     page = st.session_state.get(index_picker.PAGE, "")
-    told = st.session_state.setdefault(TOLD, {}).setdefault(job.serial, page)
-    return told == page or bool(job.outcome and job.outcome.file)
+    first = st.session_state.setdefault(TOLD, {}).setdefault(job.serial, page)
+    return first == page or bool(job.outcome and job.outcome.file)
 
 
 @st.fragment(run_every=1.0)

@@ -119,10 +119,10 @@ def test_folders_complete_what_is_typed(notes: Path) -> None:
 
 
 def test_a_survey_is_told_in_one_line() -> None:
-    from semsearch_ui.welcome.page import told
+    from semsearch_ui.welcome.page import described
 
     types = tuple(FileType(f".{name}", 300, 10**6) for name in "abcde")
-    assert told(Survey(types, 4, 9000, 400.0, complete=False)) == (
+    assert described(Survey(types, 4, 9000, 400.0, complete=False)) == (
         "more than 1,500 files (300 .a, 300 .b, 300 .c, 300 .d, 1 other type) · 5.0 MB · about 9,000 passages, "
         "about 7 minutes on this machine · 4 cannot be read"
     )

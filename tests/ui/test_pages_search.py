@@ -613,12 +613,12 @@ def test_what_is_typed_is_completed_from_titles_and_headings(home: Path) -> None
 
 def test_only_a_snippet_with_text_before_it_begins_with_an_ellipsis() -> None:
     from semsearch_ui.search.card import card
-    from semsearch_ui.search.results import Found
+    from semsearch_ui.search.results import IndexHit
 
     def shown(start: int, begin: int) -> str:
         text = "stock | price\nvalve | 3"
         hit = Hit(1, 1, 0.5, 0.99, "a.xlsx", "a.xlsx#Parts", start, start + len(text), 1, None, None, text, {}, {})
-        return str(card(1, Found("notes", hit, "#1"), Snippet(begin, len(text), (), begin))["pieces"][0][1])
+        return str(card(1, IndexHit("notes", hit, "#1"), Snippet(begin, len(text), (), begin))["pieces"][0][1])
 
     assert shown(0, 0).startswith("stock")
     assert [shown(50, 0), shown(0, 14)] == ["… ", "… "]
@@ -627,19 +627,19 @@ def test_only_a_snippet_with_text_before_it_begins_with_an_ellipsis() -> None:
 @pytest.mark.parametrize(("path", "kind"), [("a.html.en.utf8", "HTML"), ("a.v2.md", "MD"), ("a.txt", "TXT"), ("a", "")])
 def test_the_type_of_a_hit_is_that_of_its_loader(path: str, kind: str) -> None:
     from semsearch_ui.search.card import card
-    from semsearch_ui.search.results import Found
+    from semsearch_ui.search.results import IndexHit
 
     hit = Hit(1, 1, 0.5, 0.99, path, path, 0, 4, 1, None, None, "salt", {}, {})
-    assert card(1, Found("notes", hit, "#1"), Snippet(0, 4, (), 0))["kind"] == kind
+    assert card(1, IndexHit("notes", hit, "#1"), Snippet(0, 4, (), 0))["kind"] == kind
 
 
 def test_what_is_no_better_than_chance_stands_behind_all_that_is(notes: Path) -> None:
     from semsearch_ui.search.hits import by_chance
-    from semsearch_ui.search.results import Found
+    from semsearch_ui.search.results import IndexHit
 
-    def found(number: int, strength: float | None, rerank: float | None = None) -> Found:
+    def found(number: int, strength: float | None, rerank: float | None = None) -> IndexHit:
         hit = Hit(number, number, 0.5, strength, "a", "a", 0, 1, 1, None, None, "x", {}, {}, rerank=rerank)
-        return Found("notes", hit, f"#{number}")
+        return IndexHit("notes", hit, f"#{number}")
 
     mixed = (found(1, 0.97), found(2, 0.0), found(3, None), found(4, 0.49), found(5, 0.6))
     assert [each.hit.id for each in by_chance(mixed)] == [1, 3, 5, 2, 4]

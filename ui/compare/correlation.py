@@ -27,28 +27,30 @@ MEASURES = ("spearman", "pearson")
 CLICKED = "clicked"  # the encoder in whose chart the pair was chosen
 
 
-def show(pairs: Sequence[Pair], found: Mapping[str, Scored]) -> None:
+def show(pairs: Sequence[Pair], by_encoder: Mapping[str, Scored]) -> None:
     """The correlations, and below them the scatter and the distribution of each encoder."""
-    known = [at for at, pair in enumerate(pairs) if pair.gold is not None]
+    rated = [at for at, pair in enumerate(pairs) if pair.gold is not None]
     st.subheader("Agreement with human scores")
-    labels = encoder_picker.labels(found)
-    rows = [{"encoder": labels[name], "spearman": one.spearman, "pearson": one.pearson} for name, one in found.items()]
+    labels = encoder_picker.labels(by_encoder)
+    rows = [
+        {"encoder": labels[name], "spearman": one.spearman, "pearson": one.pearson} for name, one in by_encoder.items()
+    ]
     tables.show(rows, {name: tables.percent(name) for name in MEASURES})
-    without = len(pairs) - len(known)
+    without = len(pairs) - len(rated)
     rest = f"; {without:,} without one are left out here." if without else "."
-    st.caption(f"{count(len(known), 'pair')} with a score{rest}")
+    st.caption(f"{count(len(rated), 'pair')} with a score{rest}")
     if any(row["spearman"] is None for row in rows):
         st.caption("A correlation needs two pairs or more, and scores and cosines that are not all the same.")
-    if len(known) < 2:
+    if len(rated) < 2:
         return
-    shown = known[:: -(-len(known) // DRAWN)]
-    if len(shown) < len(known):
+    shown = rated[:: -(-len(rated) // DRAWN)]
+    if len(shown) < len(rated):
         st.caption(f"The charts draw {len(shown):,} of these pairs, evenly chosen; boxes and figures use all.")
-    for at, (name, one) in enumerate(found.items()):
+    for at, (name, one) in enumerate(by_encoder.items()):
         left, right = st.columns(2)
         key = f"scatter {at}"
         left.altair_chart(_scatter(name, one, pairs, shown), key=key, on_select=partial(_clicked, key, name))
-        right.altair_chart(_by_gold(name, one, pairs, known, shown))
+        right.altair_chart(_by_gold(name, one, pairs, rated, shown))
         _chosen(name, one, pairs)
 
 
@@ -60,10 +62,10 @@ def _scatter(name: str, one: Scored, pairs: Sequence[Pair], shown: Sequence[int]
     return charts.scatter(points, encoder_picker.short_name(name), lines)
 
 
-def _by_gold(name: str, one: Scored, pairs: Sequence[Pair], known: Sequence[int], shown: Sequence[int]) -> charts.Chart:
-    cosines, gold = [one.cosines[at] for at in known], [pairs[at].gold or 0.0 for at in known]
+def _by_gold(name: str, one: Scored, pairs: Sequence[Pair], rated: Sequence[int], shown: Sequence[int]) -> charts.Chart:
+    cosines, gold = [one.cosines[at] for at in rated], [pairs[at].gold or 0.0 for at in rated]
     predictions = scale_cosines(cosines)
-    where = dict(zip(known, predictions, strict=True))
+    where = dict(zip(rated, predictions, strict=True))
     dots = [{"gold": pairs[at].gold, "stretched": round(where[at], 4)} for at in shown]
     lines = ["predictions by gold score", f"cosines {min(cosines):.2f} … {max(cosines):.2f} scaled to 0 … 1"]
     return charts.by_gold(dots, boxes(gold, predictions), encoder_picker.short_name(name), lines)

@@ -27,12 +27,12 @@ def add(first: str, second: str, rows: Iterable[JsonObject]) -> None:
     new = [{"first": first, "second": second, **row} for row in rows]
 
     def added(content: JsonObject) -> JsonObject:
-        found = _sound(content)
-        known = {_key(each): each for each in found}
-        fresh = [each for each in new if _figures(known.get(_key(each))) != _figures(each)]
+        before = _sound(content)
+        kept = {_key(each): each for each in before}
+        fresh = [each for each in new if _figures(kept.get(_key(each))) != _figures(each)]
         replaced = {_key(each) for each in fresh}
         today = date.today().isoformat()
-        listed = [{**each, "day": today} for each in fresh] + [each for each in found if _key(each) not in replaced]
+        listed = [{**each, "day": today} for each in fresh] + [each for each in before if _key(each) not in replaced]
         return {"comparisons": listed[:MOST]}
 
     remembered.change(remembered.COMPARISONS, added)
@@ -40,14 +40,14 @@ def add(first: str, second: str, rows: Iterable[JsonObject]) -> None:
 
 def of(first: str, second: str) -> list[JsonObject]:
     """The comparisons of a pair, in either order, the newest first."""
-    found = _sound(remembered.read(remembered.COMPARISONS))
-    return [each for each in found if {each["first"], each["second"]} == {first, second}]
+    comparisons = _sound(remembered.read(remembered.COMPARISONS))
+    return [each for each in comparisons if {each["first"], each["second"]} == {first, second}]
 
 
 def forget(first: str, second: str) -> None:
     """Remove the comparisons of a pair: the body of a click."""
-    kept = lambda found: [each for each in _sound(found) if {each["first"], each["second"]} != {first, second}]  # noqa: E731
-    remembered.change(remembered.COMPARISONS, lambda found: {"comparisons": kept(found)})
+    kept = lambda content: [each for each in _sound(content) if {each["first"], each["second"]} != {first, second}]  # noqa: E731
+    remembered.change(remembered.COMPARISONS, lambda content: {"comparisons": kept(content)})
 
 
 def forget_all() -> None:
@@ -58,12 +58,13 @@ def forget_all() -> None:
 def show(first: str, second: str, fingerprints: Iterable[str]) -> None:
     """What encoders other than these made of the pair before, folded away, with the switch."""
     shown = set(fingerprints)
-    found = [each for each in of(first, second) if each["fingerprint"] not in shown]
-    label = "Earlier comparisons of this pair" + (f": {count(len(found), 'other encoder')}" if found else "")
+    others = [each for each in of(first, second) if each["fingerprint"] not in shown]
+    label = "Earlier comparisons of this pair" + (f": {count(len(others), 'other encoder')}" if others else "")
     with st.expander(label):
-        if found:
+        if others:
             tables.show(
-                [{name: each.get(name) for name in ("encoder", "cosine", "strength", "day")} for each in found], COLUMNS
+                [{name: each.get(name) for name in ("encoder", "cosine", "strength", "day")} for each in others],
+                COLUMNS,
             )
         else:
             st.caption("No other encoder has compared this pair before.")

@@ -30,13 +30,13 @@ def show(chosen: Mapping[str, Encoder], texts: tuple[str, str]) -> None:
             _words(name, encoder, texts, compared.names)
 
 
-def _cosines(found: MaskComparison) -> list[JsonObject]:
+def _cosines(masks: MaskComparison) -> list[JsonObject]:
     """Cosines of hidden states: of the two sentences at each [MASK], and of each [MASK] with the next."""
-    named, rows = found.names, []
-    for at, cosine in enumerate(found.across):
-        text = f"sentence 1 with sentence 2, at {named[at]}" + (", which is the vector" if at == found.read else "")
+    named, rows = masks.names, []
+    for at, cosine in enumerate(masks.across):
+        text = f"sentence 1 with sentence 2, at {named[at]}" + (", which is the vector" if at == masks.read else "")
         rows.append({"cosine": cosine, "compared": text})
-    for at, both in enumerate(found.within):
+    for at, both in enumerate(masks.within):
         for side, cosine in enumerate(both):
             rows.append({"cosine": cosine, "compared": f"{named[at]} with {named[at + 1]}, in sentence {side + 1}"})
     return rows
@@ -45,18 +45,18 @@ def _cosines(found: MaskComparison) -> list[JsonObject]:
 def _words(name: str, encoder: Encoder, texts: tuple[str, str], named: Sequence[str]) -> None:
     """The likeliest words, by the model's own head or by that of its base model."""
     try:
-        found = evaluation.likeliest_words(encoder, texts, base_model_of(name))
+        fillings = evaluation.likeliest_words(encoder, texts, base_model_of(name))
     except SemsearchError as error:
         messages.info(encoder_picker.page_wording(error))
         return
     head = "by its masked-language-model head"
-    if found.head:
-        base = encoder_picker.short_name(found.head)
+    if fillings.head:
+        base = encoder_picker.short_name(fillings.head)
         head = f"by the head of its base model {base}, which was not trained with it"
     messages.caption(f"The likeliest words at each [MASK], {head}. Percent of the whole vocabulary.")
     columns = {
         f"{place} · sentence {side + 1}": [f"{word.token}  {100 * word.probability:.1f} %" for word in words[at]]
         for at, place in enumerate(named)
-        for side, words in enumerate(found.words)
+        for side, words in enumerate(fillings.words)
     }
     tables.show(columns)

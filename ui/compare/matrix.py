@@ -33,25 +33,25 @@ def show(names: Sequence[str]) -> None:
     if len(texts) == 2 and chosen:
         one_pair.show(chosen, *texts)
     cosines = lambda encoder: pair_scores.matrix(encoder.fingerprint, texts, encoder)  # noqa: E731
-    found = dict(encoder_picker.measure_each(chosen, cosines))
-    if found:
-        _maps(found, texts)
-    if len(texts) > 2 and found:
+    matrices = dict(encoder_picker.measure_each(chosen, cosines))
+    if matrices:
+        _maps(matrices, texts)
+    if len(texts) > 2 and matrices:
         one_pair.show(chosen, *_two(texts))
 
 
-def _maps(found: Mapping[str, Cells], texts: Sequence[str]) -> None:
+def _maps(matrices: Mapping[str, Cells], texts: Sequence[str]) -> None:
     st.subheader("All pairs of sentences")
     st.caption("A cosine has the same colour in every map, whatever the encoder; point at a cell for its sentences.")
-    names = encoder_picker.labels(found)
+    names = encoder_picker.labels(matrices)
     maps = {
-        f"cosines of {names[each]}": (charts.heat(cells, texts, names[each]), cells) for each, cells in found.items()
+        f"cosines of {names[each]}": (charts.heat(cells, texts, names[each]), cells) for each, cells in matrices.items()
     }
     _side_by_side(maps, texts)
-    if len(found) < 2:
+    if len(matrices) < 2:
         return
-    _strip(found, texts)
-    (base, cells), *rest = found.items()
+    _strip(matrices, texts)
+    (base, cells), *rest = matrices.items()
     st.subheader("Where encoders differ")
     messages.caption(f"The cosine minus that of {names[base]}: orange is higher, blue is lower.")
     differences = {f"{names[each]} − {names[base]}": np.subtract(others, cells).tolist() for each, others in rest}
@@ -59,11 +59,13 @@ def _maps(found: Mapping[str, Cells], texts: Sequence[str]) -> None:
     _side_by_side(apart, texts, half=True)
 
 
-def _strip(found: Mapping[str, Cells], texts: Sequence[str]) -> None:
+def _strip(matrices: Mapping[str, Cells], texts: Sequence[str]) -> None:
     """Every two sentences with a mark for each encoder; of many those about which the encoders differ most."""
-    names = encoder_picker.labels(found)
+    names = encoder_picker.labels(matrices)
     every = [
-        (y, x, [cells[y][x] for cells in found.values()]) for y in range(len(texts)) for x in range(y + 1, len(texts))
+        (y, x, [cells[y][x] for cells in matrices.values()])
+        for y in range(len(texts))
+        for x in range(y + 1, len(texts))
     ]
     apart = sorted(every, key=lambda pair: min(pair[2]) - max(pair[2]))[:MOST_PAIRS]
     shown = [each for each in every if each in apart] if len(every) > MOST_PAIRS else every

@@ -29,9 +29,9 @@ def show(chosen: dict[str, Encoder], first: str, second: str, *, remember: bool 
     """The pair, its table, what was compared before, and on demand its words, its tokens and its [MASK]s."""
     st.markdown(f"**1** {plain(first)}  \n**2** {plain(second)}")
     measure, labels = lambda encoder: pair_scores.at_once(encoder, [Pair(first, second)]), encoder_picker.labels(chosen)
-    found = encoder_picker.measure_each(chosen, measure)
+    scores = encoder_picker.measure_each(chosen, measure)
     rows = {
-        name: {"encoder": labels[name], "cosine": one.cosines[0], "strength": one.strengths[0]} for name, one in found
+        name: {"encoder": labels[name], "cosine": one.cosines[0], "strength": one.strengths[0]} for name, one in scores
     }
     if rows:
         tables.show(list(rows.values()), COLUMNS)
@@ -62,8 +62,8 @@ def number(place: DeltaGenerator | None, label: str, key: str, most: int, defaul
 
 def _tokens(chosen: dict[str, Encoder], texts: tuple[str, str]) -> None:
     attributions = lambda encoder: [evaluation.token_attribution(encoder, text) for text in texts]  # noqa: E731
-    for name, found in encoder_picker.measure_each(chosen, attributions, messages.info):
-        for number, (place, parts) in enumerate(zip(st.columns(2), found, strict=True), 1):
+    for name, attributed in encoder_picker.measure_each(chosen, attributions, messages.info):
+        for number, (place, parts) in enumerate(zip(st.columns(2), attributed, strict=True), 1):
             core = 100 * sum(part.share for part in parts if part.core)
             label = f"{encoder_picker.short_name(name)}, sentence {number}"
             messages.caption(f"{label}: content words have {core:.0f} %", place)

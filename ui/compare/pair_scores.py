@@ -85,11 +85,11 @@ def begin(encoders: Mapping[str, Encoder], pairs: PairSet) -> None:
 
 
 def _measure(encoder: Encoder, pairs: PairSet, report: jobs.Report) -> None:
-    known, every = _measured(encoder.fingerprint, pairs.digest), pairs.pairs
-    while (at := len(known.rows)) < len(every):
+    measured, every = _measured(encoder.fingerprint, pairs.digest), pairs.pairs
+    while (at := len(measured.rows)) < len(every):
         report(Progress(at, len(every), "texts", f"{at:,} of {len(every):,} pairs"))
-        known.rows += _sts(_texts(every[at : at + WINDOW]), encoder)
-    known.scored = known.scored or scored(known.rows, every)
+        measured.rows += _sts(_texts(every[at : at + WINDOW]), encoder)
+    measured.scored = measured.scored or scored(measured.rows, every)
 
 
 @st.cache_resource(max_entries=MOST_CACHED, show_spinner=False)
@@ -103,8 +103,8 @@ def _window(fingerprint: str, pairs: Texts, _encoder: Encoder) -> list[Row]:
 
 
 def _sts(pairs: Texts, encoder: Encoder) -> list[Row]:
-    found = sts(pairs, encoder)
-    return list(zip(found.cosines, found.strengths, strict=True))
+    similarity = sts(pairs, encoder)
+    return list(zip(similarity.cosines, similarity.strengths, strict=True))
 
 
 def _texts(pairs: Sequence[Pair]) -> Texts:
@@ -121,13 +121,13 @@ def matrix(fingerprint: str, texts: tuple[str, ...], _encoder: Encoder) -> list[
 def scored(rows: Sequence[Row], pairs: Sequence[Pair]) -> Scored:
     """The rows with their agreement with human scores."""
     cosines = tuple(cosine for cosine, _ in rows)
-    known = {at: pair.gold for at, pair in enumerate(pairs) if pair.gold is not None}
+    golds = {at: pair.gold for at, pair in enumerate(pairs) if pair.gold is not None}
     off: dict[int, float] = {}
     correlations: list[float | None] = [None, None]
-    if len(known) > 1:
-        cosine, gold = [cosines[at] for at in known], list(known.values())
-        apart = 100 * (rankdata(cosine) - rankdata(gold)) / (len(known) - 1)
-        off = dict(zip(known, apart.tolist(), strict=True))
+    if len(golds) > 1:
+        cosine, gold = [cosines[at] for at in golds], list(golds.values())
+        apart = 100 * (rankdata(cosine) - rankdata(gold)) / (len(golds) - 1)
+        off = dict(zip(golds, apart.tolist(), strict=True))
         both = (100 * measure(cosine, gold) for measure in (spearman, pearson))
         correlations = [value if value == value else None for value in both]  # NaN where all scores are the same
     strengths = tuple(strength for _, strength in rows)

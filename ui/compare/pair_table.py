@@ -42,16 +42,16 @@ def show(names: Sequence[str]) -> None:
 
 
 def _results(chosen: dict[str, Encoder], pair_set: PairSet) -> None:
-    found, pairs = _found(chosen, pair_set), pair_set.pairs
-    if not found:
+    scores, pairs = _found(chosen, pair_set), pair_set.pairs
+    if not scores:
         return
     if any(pair.gold is not None for pair in pairs):
-        correlation.show(pairs, found)
-    rows = _worst_first(table(pairs, found), found)
-    _listed(rows, found)
-    if len(found) > 1:
-        _strip(rows, list(found))
-    tables.downloads("pairs", whole(rows, found), rows)
+        correlation.show(pairs, scores)
+    rows = _worst_first(table(pairs, scores), scores)
+    _listed(rows, scores)
+    if len(scores) > 1:
+        _strip(rows, list(scores))
+    tables.downloads("pairs", whole(rows, scores), rows)
     st.subheader("One pair", anchor="one-pair")
     pair = pairs[one_pair.number(None, "Pair", "pair", len(rows), rows[0]["pair"]) - 1]
     if pair.gold is not None:
@@ -64,11 +64,11 @@ def _found(chosen: Mapping[str, Encoder], pair_set: PairSet) -> dict[str, Scored
     pairs = pair_set.pairs
     if len(pairs) <= pair_scores.AT_ONCE:
         return dict(encoder_picker.measure_each(chosen, lambda encoder: pair_scores.at_once(encoder, pairs)))
-    known = {name: scored for name, encoder in chosen.items() if (scored := pair_scores.complete(encoder, pair_set))}
-    missing = {name: encoder for name, encoder in chosen.items() if name not in known}
+    ready = {name: scored for name, encoder in chosen.items() if (scored := pair_scores.complete(encoder, pair_set))}
+    missing = {name: encoder for name, encoder in chosen.items() if name not in ready}
     job = jobs.last(pair_scores.key(pair_set))
     if job and job.state == "running":
-        _watch(pair_set, list(chosen.values()), len(known))
+        _watch(pair_set, list(chosen.values()), len(ready))
     elif missing:
         for problem in job.outcome.problems if job and job.outcome else ():
             messages.error(problem)
@@ -76,7 +76,7 @@ def _found(chosen: Mapping[str, Encoder], pair_set: PairSet) -> dict[str, Scored
         label = f"Measure {count(len(pairs), 'pair')} with {plain(encoders)}"
         hint = "It runs in the background, one encoder after the other; each is shown as soon as it is done."
         widgets.button(label, "play_arrow", pair_scores.begin, (missing, pair_set), hint=hint, kind="primary")
-    return known
+    return ready
 
 
 @st.fragment(run_every=1.0)
@@ -88,10 +88,10 @@ def _watch(pair_set: PairSet, chosen: Sequence[Encoder], seen: int) -> None:
         st.rerun()
 
 
-def _worst_first(rows: Sequence[JsonObject], found: Mapping[str, Scored]) -> Sequence[JsonObject]:
+def _worst_first(rows: Sequence[JsonObject], scores: Mapping[str, Scored]) -> Sequence[JsonObject]:
     """The rows, the worst disagreements with people first; without gold scores in their order."""
     st.subheader("Pairs")
-    judges = [name for name in found if any(row[f"off {name}"] is not None for row in rows)]
+    judges = [name for name in scores if any(row[f"off {name}"] is not None for row in rows)]
     if not judges:
         return rows
     judge = judges[0]
@@ -100,32 +100,32 @@ def _worst_first(rows: Sequence[JsonObject], found: Mapping[str, Scored]) -> Seq
     return sorted(rows, key=lambda row: -abs(row[f"off {judge}"] or 0.0))
 
 
-def table(pairs: Sequence[Pair], found: Mapping[str, Scored]) -> list[JsonObject]:
+def table(pairs: Sequence[Pair], scores: Mapping[str, Scored]) -> list[JsonObject]:
     """One row per pair, for the page and for downloads."""
     rows = []
     for at, pair in enumerate(pairs):
         row = {"pair": at + 1, "sentence1": pair.first, "sentence2": pair.second, "score": pair.gold}
-        for name, one in found.items():
+        for name, one in scores.items():
             figures = {"cosine": one.cosines[at], "strength": one.strengths[at], "off": one.off[at]}
             row |= {f"{what} {name}": value for what, value in figures.items()}
         rows.append(row)
     return rows
 
 
-def whole(rows: Sequence[JsonObject], found: Mapping[str, Scored]) -> JsonObject:
+def whole(rows: Sequence[JsonObject], scores: Mapping[str, Scored]) -> JsonObject:
     """The JSON to download."""
-    models = {name: {"spearman": one.spearman, "pearson": one.pearson} for name, one in found.items()}
+    models = {name: {"spearman": one.spearman, "pearson": one.pearson} for name, one in scores.items()}
     return {"schema": 1, "models": models, "pairs": rows}
 
 
-def _strip(rows: Sequence[JsonObject], found: Sequence[str]) -> None:
+def _strip(rows: Sequence[JsonObject], names_used: Sequence[str]) -> None:
     """The first pairs of the table, with a mark for each encoder."""
-    names, shown = encoder_picker.labels(found), rows[:MOST_DRAWN]
+    names, shown = encoder_picker.labels(names_used), rows[:MOST_DRAWN]
     marks = [
         {"pair": charts.numbered(row["pair"] - 1, row["sentence1"]), "first": row["sentence1"]}
         | {"second": row["sentence2"], "encoder": names[name], "cosine": round(row[f"cosine {name}"], 4)}
         for row in shown
-        for name in found
+        for name in names_used
     ]
     st.subheader("All encoders, pair by pair")
     if len(shown) < len(rows):
@@ -133,17 +133,17 @@ def _strip(rows: Sequence[JsonObject], found: Sequence[str]) -> None:
     chart_files.show(charts.strip(marks, list(names.values())), "strip", "cosines by pair", marks)
 
 
-def _listed(rows: Sequence[JsonObject], found: Mapping[str, Scored]) -> None:
+def _listed(rows: Sequence[JsonObject], scores: Mapping[str, Scored]) -> None:
     """The table, whose ticked row is the pair shown below; columns without any value are left out."""
     columns = {"sentence1": tables.MEDIUM, "sentence2": tables.MEDIUM} | {
         f"{what} {name}": st.column_config.NumberColumn(
             f"{title} · {encoder_picker.short_name(name)}", format=form, help=hint
         )
         for what, (title, form, hint) in FIGURES.items()
-        for name in found
+        for name in scores
     }
-    wanted = ("pair", "sentence1", "sentence2", "score", *columns)
-    names = [name for name in dict.fromkeys(wanted) if any(row[name] is not None for row in rows)]
+    order = ("pair", "sentence1", "sentence2", "score", *columns)
+    names = [name for name in dict.fromkeys(order) if any(row[name] is not None for row in rows)]
 
     def choose(ticked: list[int]) -> None:
         st.session_state["pair"] = rows[ticked[0]]["pair"]

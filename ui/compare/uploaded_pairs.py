@@ -62,11 +62,11 @@ def current() -> PairSet | None:
 def _read(content: bytes, file: str) -> PairSet | None:
     digest = hashlib.sha256(file.encode() + b"\0" + content).hexdigest()[:12]
     try:
-        found = _set(digest)
+        pair_set = _set(digest)
     except KeyError:
         text = pairs.decoded(content)
-        found = PairSet(digest, tuple(pairs.read(text)), "" if file else text, file)
-    return _in_url(_set(digest, found)) if found.pairs else None
+        pair_set = PairSet(digest, tuple(pairs.read(text)), "" if file else text, file)
+    return _in_url(_set(digest, pair_set)) if pair_set.pairs else None
 
 
 @st.cache_resource(max_entries=MOST_SETS, show_spinner=False)
@@ -77,9 +77,9 @@ def _set(digest: str, _new: PairSet | None = None) -> PairSet:
     return _new
 
 
-def _in_url(found: PairSet) -> PairSet:
-    st.query_params[NAME] = st.session_state[NAME] = found.digest
-    return found
+def _in_url(pair_set: PairSet) -> PairSet:
+    st.query_params[NAME] = st.session_state[NAME] = pair_set.digest
+    return pair_set
 
 
 def _forget() -> None:

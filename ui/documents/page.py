@@ -79,22 +79,22 @@ def _documents(name: str, index: Index, total: int) -> None:
         messages.info("This index contains no document yet. Add a folder, or drop files.")
         return
     filters = _filters()
-    found = _found(index, *filters)
-    if not found:
+    matching = _found(index, *filters)
+    if not matching:
         messages.info("No document matches. Loosen the filters.")
         return
-    ids = widgets.page_of(found, ROWS, "page", bind=URL)
-    per_page = f", {ROWS} a page" if len(found) > ROWS else ""
-    st.caption(f"{count(len(found), 'document')}{per_page}. Tick rows to see passages or to delete.")
+    ids = widgets.page_of(matching, ROWS, "page", bind=URL)
+    per_page = f", {ROWS} a page" if len(matching) > ROWS else ""
+    st.caption(f"{count(len(matching), 'document')}{per_page}. Tick rows to see passages or to delete.")
     key = f"table {name} {ids[0]} {filters} {index.version}"
     tables.select(rows(index, ids), COLUMNS, key, lambda ticked: choose(ids, ticked), many=True)
     hint = "All pages of the table, as a file that a spreadsheet opens without running a formula."
-    label, file = f"CSV ({len(found):,})", f"{name}.csv"
-    tables.download(label, file, lambda: tables.to_csv(rows(index, found), list(COLUMNS)), hint=hint)
+    label, file = f"CSV ({len(matching):,})", f"{name}.csv"
+    tables.download(label, file, lambda: tables.to_csv(rows(index, matching), list(COLUMNS)), hint=hint)
     if "chosen" in st.session_state:
         st.session_state["chosen"] = [each for each in st.session_state["chosen"] if each in ids]
     chosen = st.multiselect("Chosen", ids, key="chosen", bind=URL, placeholder="Tick rows above, or type a name here")
-    _deletion(name, chosen, found if len(found) < total else [])
+    _deletion(name, chosen, matching if len(matching) < total else [])
     if len(chosen) == 1:
         passages.show(name, chosen[0])
 

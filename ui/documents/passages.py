@@ -33,17 +33,17 @@ def show(name: str, document: str) -> None:
     """The passages of a document one below the other or as a table, with places and tokens."""
     with messages.errors():
         index = pool.index(name)
-        found, info = index.passages(document), index.info()
-        tokens = _tokens(index, [each["text"] for each in found])
+        own, info = index.passages(document), index.info()
+        tokens = _tokens(index, [each["text"] for each in own])
         limit = (info["spaces"] or [{"encoder": {}}])[0]["encoder"].get("max_tokens", NO_LIMIT)
         st.subheader(plain(document))
-        messages.caption(_summary(info["recipe"].get("splitter", {}), found, tokens))
-        if not found:
+        messages.caption(_summary(info["recipe"].get("splitter", {}), own, tokens))
+        if not own:
             messages.info("It has no text, so nothing in it can be found.")
             return
         _warn(tokens, limit)
         view = widgets.choice("Show as", VIEWS, "view", bind=None)
-        rows = [_row(at, each, found, tokens) for at, each in enumerate(found)]
+        rows = [_row(at, each, own, tokens) for at, each in enumerate(own)]
         if view == "table":
             _table(rows, limit)
             return
@@ -63,9 +63,9 @@ def _table(rows: Sequence[JsonObject], limit: int) -> None:
     tables.show([{key: row[key] for key in keys} for row in rows], columns)
 
 
-def _row(at: int, passage: JsonObject, found: Sequence[JsonObject], tokens: list[int] | None) -> JsonObject:
+def _row(at: int, passage: JsonObject, passages: Sequence[JsonObject], tokens: list[int] | None) -> JsonObject:
     place = {key: passage[key] for key in ("start", "end", "line", "page", "heading")}
-    repeated = max(0, found[at - 1]["end"] - passage["start"]) if at else 0
+    repeated = max(0, passages[at - 1]["end"] - passage["start"]) if at else 0
     counted = {"tokens": tokens[at] if tokens else None, "repeated": repeated}
     return {"#": passage["id"], **place, **counted, "text": passage["text"]}
 
@@ -97,13 +97,13 @@ def _warn(tokens: Sequence[int] | None, limit: int) -> None:
         )
 
 
-def _summary(splitter: JsonObject, found: Sequence[JsonObject], tokens: list[int] | None) -> str:
+def _summary(splitter: JsonObject, passages: Sequence[JsonObject], tokens: list[int] | None) -> str:
     """The splitting of the document in one line."""
     kind = splitter.get("kind", "sentences")
     how = "not split" if kind == "none" else f"split at {kind}, at most {splitter.get('size')} tokens"
     how += f", {splitter['overlap']} of them repeated" if kind != "none" and splitter.get("overlap") else ""
-    text = f"{count(len(found), 'passage')}: {how}"
+    text = f"{count(len(passages), 'passage')}: {how}"
     if tokens:
         text += f"; {sum(tokens):,} tokens, from {min(tokens):,} to {max(tokens):,}"
-    repeated = sum(before["end"] > after["start"] for before, after in pairwise(found))
+    repeated = sum(before["end"] > after["start"] for before, after in pairwise(passages))
     return text + (f"; {repeated:,} begin with the end of the one before" if repeated else "")

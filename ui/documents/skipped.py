@@ -25,12 +25,14 @@ def show(index: Index) -> None:
         left, right = st.columns(2)
         words = left.text_input("Skipped: words of path or reason", key="skipped.words", placeholder="e.g. pdf")
         why = right.multiselect("Skipped: reasons", kinds, key="skipped.why", placeholder="any")
-        found = [row for row in rows if not why or reason_kind(row["why"]) in why]
+        matching = [row for row in rows if not why or reason_kind(row["why"]) in why]
         for word in words.casefold().split():
-            found = [row for row in found if word in f"{row['what']} {row['why']}".casefold()]
-        st.caption(f"{len(found):,} of {len(rows):,}" + (f", the first {MOST:,} shown" if len(found) > MOST else ""))
-        tables.show(found[:MOST], {"why": tables.WIDE})
-        tables.download(f"CSV ({len(found):,})", "skipped.csv", lambda: tables.to_csv(found, ["what", "why"]))
+            matching = [row for row in matching if word in f"{row['what']} {row['why']}".casefold()]
+        st.caption(
+            f"{len(matching):,} of {len(rows):,}" + (f", the first {MOST:,} shown" if len(matching) > MOST else "")
+        )
+        tables.show(matching[:MOST], {"why": tables.WIDE})
+        tables.download(f"CSV ({len(matching):,})", "skipped.csv", lambda: tables.to_csv(matching, ["what", "why"]))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)  # shared and only read

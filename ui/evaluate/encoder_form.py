@@ -97,9 +97,9 @@ def _of_own() -> metric_job.Work | None:
     if file is None:
         st.caption("The file is read in memory; only its figures are saved.")
         return None
-    found, source = pairs.read_scored(pairs.decoded(file.getvalue())), file.name
-    both, gold = pairs.split(found)
-    st.caption(f"{count(len(found), 'pair')}, {sum(score > 4 for score in gold):,} of them similar.")
+    rated, source = pairs.read_scored(pairs.decoded(file.getvalue())), file.name
+    both, gold = pairs.split(rated)
+    st.caption(f"{count(len(rated), 'pair')}, {sum(score > 4 for score in gold):,} of them similar.")
     return lambda name, report: encoder_metrics.of_pairs(name, both, gold, source, report)
 
 

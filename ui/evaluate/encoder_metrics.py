@@ -23,14 +23,14 @@ Pairs = Sequence[tuple[str, str]]
 def of_tasks(name: str, tasks: Sequence[str], split: str, report: jobs.Report) -> JsonObject:
     """Spearman in percent on each task, over all its subsets, and their average, as in `semsearch sts --task`."""
     encoder = _load(name, report)
-    found = [
+    results = [
         sts_task(task, encoder, split=split, progress=jobs.part(report, at, len(tasks)))
         for at, task in enumerate(tasks)
     ]
-    row = {TITLES.get(one.task, one.task.upper()): round(one.spearman.all, 2) for one in found}
+    row = {TITLES.get(one.task, one.task.upper()): round(one.spearman.all, 2) for one in results}
     if len(row) > 1:
         row["Avg." if len(row) == WHOLE else f"Avg. of {len(row)}"] = round(sum(row.values()) / len(row), 2)
-    tasks_found = {one.task: {name: asdict(one)[name] for name in DETAILS} for one in found}
+    tasks_found = {one.task: {name: asdict(one)[name] for name in DETAILS} for one in results}
     settings = {"split": split, "aggregate": "all", "unit": "Spearman, percent"}
     return _run(encoder, name, "STS tasks", settings, row, tasks=tasks_found)
 
@@ -38,24 +38,24 @@ def of_tasks(name: str, tasks: Sequence[str], split: str, report: jobs.Report) -
 def of_pairs(name: str, pairs: Pairs, gold: Sequence[float], source: str, report: jobs.Report) -> JsonObject:
     """The geometry of the texts of pairs, and the alignment of pairs that people rated as similar."""
     encoder = _load(name, report)
-    found = pair_geometry(encoder, pairs, gold, progress=report)
-    near, many = found.alignment[ALIKE]
+    geometry = pair_geometry(encoder, pairs, gold, progress=report)
+    near, many = geometry.alignment[ALIKE]
     settings = {"source": source, "sha256": runs.digest([*pairs, *gold]), "alike": f"gold {ALIKE}", "alike pairs": many}
-    row = {"texts": found.vectors, "alignment": near, **figures(found)}
+    row = {"texts": geometry.vectors, "alignment": near, **figures(geometry)}
     return _run(encoder, name, "before and after", settings, row)
 
 
 def of_texts(name: str, texts: Sequence[str], source: str, report: jobs.Report) -> JsonObject:
     """The geometry of texts; without pairs there is no alignment."""
     encoder = _load(name, report)
-    found = text_geometry(encoder, texts, progress=report)
+    geometry = text_geometry(encoder, texts, progress=report)
     settings = {"source": source, "sha256": runs.digest(texts)}
-    return _run(encoder, name, "before and after", settings, {"texts": found.vectors, **figures(found)})
+    return _run(encoder, name, "before and after", settings, {"texts": geometry.vectors, **figures(geometry)})
 
 
-def figures(found: EmbeddingGeometry) -> JsonObject:
+def figures(geometry: EmbeddingGeometry) -> JsonObject:
     """The figures of a geometry under the names of the table."""
-    return {name.replace("_", " "): value for name, value in found.figures.items() if name != "anisotropy_with_self"}
+    return {name.replace("_", " "): value for name, value in geometry.figures.items() if name != "anisotropy_with_self"}
 
 
 def _run(

@@ -83,9 +83,9 @@ def _by_mode(
     rows: list[JsonObject] = []
     per_query = {}
     for at, mode in enumerate(MODES):
-        found = evaluate_search(find, texts, grades, mode, k, _progress(report, at, mode))
-        per_query[mode] = found.pop("per_query")
-        rows.append({"mode": mode, **found})
+        figures = evaluate_search(find, texts, grades, mode, k, _progress(report, at, mode))
+        per_query[mode] = figures.pop("per_query")
+        rows.append({"mode": mode, **figures})
     return rows, {"per_query": per_query, "queries": {query: texts[query] for query in grades}}
 
 
@@ -102,34 +102,34 @@ def on_itself(source: Path, sample: int, seed: int, index: Index, report: Report
         drawn = own_sentences(source.name, drawn_from.texts(), sample, seed)
     rows, missed = [], {}
     for at, mode in enumerate(MODES):
-        found = search_known_items(index.search, drawn, mode, SHALLOW, _progress(report, at, mode))
-        shares = {f"recall@{k}": found.recall(k) for k in (1, SHALLOW)}
-        rows.append({"mode": mode, "queries": len(drawn), **shares, **latency(found.ms)})
-        missed[mode] = found.missed
+        result = search_known_items(index.search, drawn, mode, SHALLOW, _progress(report, at, mode))
+        shares = {f"recall@{k}": result.recall(k) for k in (1, SHALLOW)}
+        rows.append({"mode": mode, "queries": len(drawn), **shares, **latency(result.ms)})
+        missed[mode] = result.missed
     settings = {"sample": sample, "seed": seed, "k": SHALLOW, "sha256": runs.digest(drawn)}
     return _run(index, "without labels", settings, rows, missed=missed)
 
 
 def of_vectors(index: Index, sample: int) -> JsonObject:
     """Recall and latency of the vector index against exact search, as in `semsearch audit`."""
-    found = index.audit(sample=sample, k=SHALLOW)
+    result = index.audit(sample=sample, k=SHALLOW)
     row = {
         "mode": "semantic",
-        "queries": found["queries"],
-        "recall of exact": found["recall"],
-        "recall, filtered": found["recall_filtered"],
-        "ms": found["ms"],
-        "ms, exact": found["ms_exact"],
+        "queries": result["queries"],
+        "recall of exact": result["recall"],
+        "recall, filtered": result["recall_filtered"],
+        "ms": result["ms"],
+        "ms, exact": result["ms_exact"],
     }
-    run = _run(index, "vector index", {"sample": sample, "k": SHALLOW}, [row], audit=found)
-    return run | {"warnings": [EXACT]} if found["exact"] else run
+    run = _run(index, "vector index", {"sample": sample, "k": SHALLOW}, [row], audit=result)
+    return run | {"warnings": [EXACT]} if result["exact"] else run
 
 
 def of_space(index: Index, sample: int) -> JsonObject:
     """Geometry of the stored vectors, as in `semsearch eval geometry -n`."""
-    found = index_geometry(index, sample)
-    settings = {"sample": sample, "vectors": found.vectors, "total": found.total}
-    return _run(index, "geometry", settings, [{"vectors": found.vectors, **figures(found)}])
+    measured = index_geometry(index, sample)
+    settings = {"sample": sample, "vectors": measured.vectors, "total": measured.total}
+    return _run(index, "geometry", settings, [{"vectors": measured.vectors, **figures(measured)}])
 
 
 def _progress(report: Report, at: int, mode: Mode) -> Callable[[int, int], None]:

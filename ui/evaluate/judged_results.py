@@ -25,24 +25,24 @@ CHOSEN = "weak question"
 def show(names: Sequence[str]) -> None:
     """The newest runs of these indexes, in words."""
     newest = runs.newest_first(MEASURE)
-    found: dict[str, JsonObject] = {}
+    latest: dict[str, JsonObject] = {}
     for run in newest.values():
         if (index := str(run.get("index"))) in names and _is_whole(run):
-            found.setdefault(index, run)
-    found = {name: found[name] for name in names if name in found}
-    if not found:
+            latest.setdefault(index, run)
+    latest = {name: latest[name] for name in names if name in latest}
+    if not latest:
         return
     st.subheader("How good it is")
-    for name, run in found.items():
+    for name, run in latest.items():
         _figures(name, run)
         if run["settings"].get("sha256") != digest(Judgements(names[0]).test_set()):
             st.caption("The marks have changed since then: measure again.")
     st.subheader("Which is better")
-    for name, run in found.items():
-        _compared({row["mode"]: _scores(run, row["mode"]) for row in run["rows"]}, name if len(found) > 1 else "")
-    _indexes(found)
+    for name, run in latest.items():
+        _compared({row["mode"]: _scores(run, row["mode"]) for row in run["rows"]}, name if len(latest) > 1 else "")
+    _indexes(latest)
     st.caption(TEST)
-    for name, run in found.items():
+    for name, run in latest.items():
         _weakest(name, run)
 
 
@@ -113,12 +113,12 @@ def _compared(scores: Mapping[str, Sequence[float]], where: str) -> None:
         st.markdown(f"{_sign(one)} **{plain(in_words(one))}** · {plain(_evidence(one))}")
 
 
-def _indexes(found: Mapping[str, JsonObject]) -> None:
+def _indexes(latest: Mapping[str, JsonObject]) -> None:
     """The indexes against each other, where they were asked the same questions."""
     same = {
         name: run
-        for name, run in found.items()
-        if run["settings"].get("sha256") == next(iter(found.values()))["settings"].get("sha256")
+        for name, run in latest.items()
+        if run["settings"].get("sha256") == next(iter(latest.values()))["settings"].get("sha256")
     }
     if len(same) > 1:
         messages.caption("The indexes, each with its encoder, in hybrid mode:")
@@ -142,11 +142,11 @@ def _doubt(one: SearchComparison) -> str:
 
 
 def _evidence(one: SearchComparison) -> str:
-    found = one.difference
-    mean, better, worse = found.mean, found.better, found.worse
+    counts = one.difference
+    mean, better, worse = counts.mean, counts.better, counts.worse
     if one.verdict == "worse":  # told from the side of the better one
         mean, better, worse = -mean, worse, better
-    queries = f"better for {count(better, 'question')}, worse for {worse:,}, the same for {found.same:,}"
+    queries = f"better for {count(better, 'question')}, worse for {worse:,}, the same for {counts.same:,}"
     return f"{BY} {mean:+.3f}; {queries}; p = {one.p:.3f}"
 
 

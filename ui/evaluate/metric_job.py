@@ -34,8 +34,8 @@ def measure(names: Sequence[str], work: Work, report: jobs.Report) -> jobs.Outco
 
     def one(name: str, report: jobs.Report) -> None:
         run = work(name, report)
-        found = [*run.pop("warnings", []), runs.save(run)]
-        warnings.extend(f"{short_name(name)}: {each}" for each in found if each)
+        notes = [*run.pop("warnings", []), runs.save(run)]
+        warnings.extend(f"{short_name(name)}: {each}" for each in notes if each)
 
     problems = measure_in_job(names, one, report)
     if len(problems) == len(names):

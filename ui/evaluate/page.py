@@ -97,10 +97,10 @@ def _queries(names: Names) -> None:
 
 def _tell_judged(name: str, judged: Sequence[str]) -> None:
     """How many of the judged documents the index has: judgements of another index would only give zeros."""
-    wanted = list(dict.fromkeys(judged))[:MOST_LOOKED_UP]
-    there = len(pool.index(name).documents(ids=wanted))
+    unique = list(dict.fromkeys(judged))[:MOST_LOOKED_UP]
+    there = len(pool.index(name).documents(ids=unique))
     show = messages.caption if there else messages.warning
-    show(f"{there:,} of {len(wanted):,} judged documents are in {name}.")
+    show(f"{there:,} of {len(unique):,} judged documents are in {name}.")
 
 
 def _itself(names: Names) -> None:

@@ -75,13 +75,13 @@ def show(rows: Sequence[Row], measure: str) -> None:
         return
     if settings := ", ".join(differing(one, other)):
         messages.warning(f"Their settings differ ({settings}), so the difference is not due to encoder or index alone.")
-    found = table(one, other, measure)
-    if not found:
+    differences = table(one, other, measure)
+    if not differences:
         messages.info("These rows have no figure in common.")
         return
     right_aligned = {name: st.column_config.TextColumn(alignment="right") for name in ("from", "to", "difference")}
-    tables.show(found, right_aligned, width="content")
-    names = [row["figure"] for row in found if row["figure"] in MEANING]
+    tables.show(differences, right_aligned, width="content")
+    names = [row["figure"] for row in differences if row["figure"] in MEANING]
     st.caption("\n".join(f"- **{plain(name)}**: {MEANING[name][1]}" for name in names))
     _queries(one, other)
 
@@ -104,7 +104,7 @@ def differing(one: Row, other: Row) -> list[str]:
 
 def table(one: Row, other: Row, measure: str) -> list[JsonObject]:
     """A row for each figure that both have."""
-    found = []
+    rows = []
     for name, before in one.figures.items():
         after = other.figures.get(name)
         if name in COUNTS or not isinstance(before, int | float) or not isinstance(after, int | float):
@@ -112,8 +112,8 @@ def table(one: Row, other: Row, measure: str) -> list[JsonObject]:
         written = form(name, measure)
         row = {"figure": name, "from": written % before, "to": written % after}
         row["difference"] = written.replace("%", "%+") % (after - before)
-        found.append(row | {"which is": verdict(name, before, after, measure)})
-    return found
+        rows.append(row | {"which is": verdict(name, before, after, measure)})
+    return rows
 
 
 def verdict(name: str, before: float, after: float, measure: str = "") -> str:
@@ -133,19 +133,19 @@ def _queries(one: Row, other: Row) -> None:
     """The queries whose nDCG differs most, where both runs have it."""
     before, after = (_by_query(row) for row in (one, other))
     texts = {**other.run.get("queries", {}), **one.run.get("queries", {})}
-    found: list[JsonObject] = [
+    rows: list[JsonObject] = [
         {"query": texts.get(query, query), "from": value, "to": after[query], "difference": after[query] - value}
         for query, value in before.items()
         if after.get(query, value) != value
     ]
-    if not found:
+    if not rows:
         return
     judged_results.tell_difference(before, after)
-    found.sort(key=lambda row: -abs(row["difference"]))
-    with st.expander(f"{len(found):,} queries whose nDCG@10 differs"):
+    rows.sort(key=lambda row: -abs(row["difference"]))
+    with st.expander(f"{len(rows):,} queries whose nDCG@10 differs"):
         four, signed = (st.column_config.NumberColumn(format=form) for form in ("%.4f", "%+.4f"))
-        tables.show(found[:MOST], {"from": four, "to": four, "difference": signed})
-        if len(found) > MOST:
+        tables.show(rows[:MOST], {"from": four, "to": four, "difference": signed})
+        if len(rows) > MOST:
             st.caption(f"The {MOST} that differ most.")
 
 

@@ -20,22 +20,22 @@ CHOSEN = "runs to delete"
 
 def show(measure: str) -> None:
     """All runs of one measure, the newest first."""
-    found = runs.newest_first(measure)
+    newest = runs.newest_first(measure)
     st.subheader("Runs")
-    if not found:
+    if not newest:
         st.caption("There is no run of this kind yet. Runs are saved until you delete them.")
         return
-    rows = [Row(name, run, figures) for name, run in found.items() for figures in run["rows"]]
+    rows = [Row(name, run, figures) for name, run in newest.items() for figures in run["rows"]]
     flat = table(rows)
     figures = {name for row in flat for name, value in row.items() if isinstance(value, float)}
     form = {name: st.column_config.NumberColumn(format=run_comparison.form(name, measure)) for name in figures}
     tables.show(flat, {"time": st.column_config.TextColumn("time (UTC)"), **form})
     if measure == "without labels":
-        _missed(next(iter(found.values())))
+        _missed(next(iter(newest.values())))
     if len(rows) > 1:
         run_comparison.show(rows, measure)
-    tables.downloads(f"runs-{measure.replace(' ', '-')}", {"schema": 1, "runs": list(found.values())}, flat)
-    _delete(found)
+    tables.downloads(f"runs-{measure.replace(' ', '-')}", {"schema": 1, "runs": list(newest.values())}, flat)
+    _delete(newest)
 
 
 def table(rows: Sequence[Row]) -> list[JsonObject]:
@@ -59,9 +59,9 @@ def _missed(newest: JsonObject) -> None:
                 st.text(text)
 
 
-def _delete(found: Mapping[str, JsonObject]) -> None:
+def _delete(saved: Mapping[str, JsonObject]) -> None:
     """Runs are chosen, and deleted by a second click."""
-    labels = {name: Row(name, run, {}).label for name, run in found.items() if not name.startswith(runs.UNSAVED)}
+    labels = {name: Row(name, run, {}).label for name, run in saved.items() if not name.startswith(runs.UNSAVED)}
     with st.expander("Delete runs"):
         chosen = st.multiselect(
             "Runs", list(labels), format_func=labels.__getitem__, key=CHOSEN, placeholder="Choose runs"

@@ -36,23 +36,23 @@ def show(name: str, row: DeltaGenerator) -> None:
     state = pool.state(index)
 
     work = lambda: index.topics(k or None)  # noqa: E731
-    found = background.result(("topics", state, k), work, "Grouping documents …", queue="groups")
-    if found is None:
+    clustered = background.result(("topics", state, k), work, "Grouping documents …", queue="groups")
+    if clustered is None:
         return
     messages.caption(
-        f"{count(len(found), 'cluster')}; two documents of the whole index have a mean cosine of {found.coherence:.2f}."
-        " Tick a cluster to list its documents."
+        f"{count(len(clustered), 'cluster')}; two documents of the whole index have a mean cosine of "
+        f"{clustered.coherence:.2f}. Tick a cluster to list its documents."
     )
     key = f"clusters {state} {k}"
-    rows = listed(found)
+    rows = listed(clustered)
     tables.select(rows, COLUMNS, key, lambda _: None)
-    tables.downloads(f"{name}-clusters", asdict(found), rows, place=widgets.row())
+    tables.downloads(f"{name}-clusters", asdict(clustered), rows, place=widgets.row())
     for at in st.session_state[key]["selection"]["rows"][:1]:
-        _documents(found, at)
-    _over_time(name, found)
+        _documents(clustered, at)
+    _over_time(name, clustered)
 
 
-def listed(found: Topics) -> list[JsonObject]:
+def listed(topics: Topics) -> list[JsonObject]:
     """A row for each cluster."""
     return [
         {
@@ -61,18 +61,18 @@ def listed(found: Topics) -> list[JsonObject]:
             "coherence": round(topic.coherence, 2),
             "example": topic.example,
         }
-        for topic in found
+        for topic in topics
     ]
 
 
-def _documents(found: Topics, at: int) -> None:
-    topic = found[at]
+def _documents(topics: Topics, at: int) -> None:
+    topic = topics[at]
     st.subheader(plain(topic.name), anchor=False)
     some = widgets.page_of(topic.documents, LISTED, f"page {at}", width=160)
     tables.show([{"document": document} for document in some], {"document": tables.WIDE})
 
 
-def _over_time(name: str, found: Topics) -> None:
+def _over_time(name: str, topics: Topics) -> None:
     st.subheader("Over time", anchor=False)
     if not st.toggle("Count the documents by their dates", key="time", bind=URL):
         return
@@ -80,20 +80,20 @@ def _over_time(name: str, found: Topics) -> None:
     by = row.selectbox("By", PERIODS, key="by", bind=URL, width=120) or "auto"
     field = row.text_input("Metadata key of the date", key="field", bind=URL, placeholder="date, else of the file")
     try:
-        times = pool.index(name).timeline(found, by=by, field=field.strip() or None)
+        times = pool.index(name).timeline(topics, by=by, field=field.strip() or None)
     except NotFound as error:
         messages.info(messages.sentence(error))
         return
     if times.undated:
         messages.caption(f"{count(times.undated, 'document')} without a date")
-    st.altair_chart(charts.over_time(times.periods, counted(found, times)))
+    st.altair_chart(charts.over_time(times.periods, counted(topics, times)))
 
 
-def counted(found: Topics, times: Timeline) -> dict[str, Sequence[int]]:
+def counted(topics: Topics, times: Timeline) -> dict[str, Sequence[int]]:
     """The numbers of documents in each period: of the largest clusters by their names, and of all others together."""
     named: dict[str, Sequence[int]] = {
-        topic.name: counts for topic, counts in zip(found[:NAMED], times.counts, strict=False)
+        topic.name: counts for topic, counts in zip(topics[:NAMED], times.counts, strict=False)
     }
-    if len(found) > NAMED:
+    if len(topics) > NAMED:
         named[charts.OTHERS] = tuple(map(sum, zip(*times.counts[NAMED:], strict=True)))
     return named

@@ -33,22 +33,22 @@ def show(name: str, row: DeltaGenerator) -> None:
     state = pool.state(index)
 
     work = lambda: index.copies(exact=exact, keep=cast(Keep, keep or "longest"))  # noqa: E731
-    found = background.result(("copies", state, exact, keep), work, "Comparing documents …", queue="groups")
-    if found is None:
+    similar = background.result(("copies", state, exact, keep), work, "Comparing documents …", queue="groups")
+    if similar is None:
         return
-    if not found:
+    if not similar:
         st.caption("No document repeats another one.")
         return
-    rows = listed(found)
+    rows = listed(similar)
     messages.caption(
         f"{count(len(rows), 'document')} can be spared. Near copies can differ in a number or a name: look at them."
         f" To delete all from the index: semsearch dedup {name} --keep {keep}{' --exact' if exact else ''} --delete"
     )
     tables.show(rows, COLUMNS)
-    tables.downloads(f"{name}-copies", list(map(asdict, found)), rows, place=widgets.row())
+    tables.downloads(f"{name}-copies", list(map(asdict, similar)), rows, place=widgets.row())
 
 
-def listed(found: list[Copies]) -> list[JsonObject]:
+def listed(groups: list[Copies]) -> list[JsonObject]:
     """A row for each copy."""
     return [
         {
@@ -59,6 +59,6 @@ def listed(found: list[Copies]) -> list[JsonObject]:
             "cosine": round(copy.cosine, 3),
             "why": group.why,
         }
-        for group in found
+        for group in groups
         for copy in group.copies
     ]

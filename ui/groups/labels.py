@@ -59,9 +59,9 @@ def show(name: str, row: DeltaGenerator) -> None:
     pairs = [(each.text, each.label) for each in examples]
     work = lambda: index.label(pairs, folds=folds, reject=reject)  # noqa: E731
     key = ("label", pool.state(index), tuple(pairs), folds, reject)
-    found = background.result(key, work, "Labelling documents …", queue="groups")
-    if found is not None:
-        _labelled(name, *found)
+    outcome = background.result(key, work, "Labelling documents …", queue="groups")
+    if outcome is not None:
+        _labelled(name, *outcome)
 
 
 def _examples(name: str) -> list[Example]:
@@ -101,8 +101,8 @@ def _add(name: str) -> None:
             raise SemsearchError("There is no example.", "Choose documents, or type a text.")
         if not all(each.label for each in new):
             raise SemsearchError("The examples have no label.", "Type their label.")
-        known = _examples(name)
-        known += [each for each in new if each not in known]
+        before = _examples(name)
+        before += [each for each in new if each not in before]
         state["label.documents"], state["label.texts"] = [], ""
 
 
@@ -137,11 +137,11 @@ def _remove(name: str, ticked: Sequence[int]) -> None:
     st.session_state[EXAMPLES][name] = kept
 
 
-def _labelled(name: str, found: dict[str, Label], accuracy: LabelAccuracy) -> None:
+def _labelled(name: str, assigned: dict[str, Label], accuracy: LabelAccuracy) -> None:
     """How well the examples are labelled, and the label of each document."""
     st.subheader("Documents by their labels", anchor=False)
-    messages.caption(summary(found, accuracy))
-    every = rows(found)
+    messages.caption(summary(assigned, accuracy))
+    every = rows(assigned)
     counted = {label: sum(row["label"] == label for row in every) for label in (*accuracy.by_label, NONE)}
     shown = st.selectbox(
         "Show", [ALL, *(label for label, many in counted.items() if many)], key="label.show", width=220
@@ -160,9 +160,9 @@ def _labelled(name: str, found: dict[str, Label], accuracy: LabelAccuracy) -> No
         tagging.button("label", f"Set {key or '…'} of {count(labelled, 'document')}", name, key, values)
 
 
-def rows(found: dict[str, Label]) -> list[JsonObject]:
+def rows(labelled: dict[str, Label]) -> list[JsonObject]:
     """A row for each document, those whose label is surest first."""
-    ordered = sorted(found.items(), key=lambda each: (each[1].label is None, -each[1].probability, each[0]))
+    ordered = sorted(labelled.items(), key=lambda each: (each[1].label is None, -each[1].probability, each[0]))
     return [
         {
             "document": document,
@@ -174,10 +174,10 @@ def rows(found: dict[str, Label]) -> list[JsonObject]:
     ]
 
 
-def summary(found: dict[str, Label], accuracy: LabelAccuracy) -> str:
+def summary(assigned: dict[str, Label], accuracy: LabelAccuracy) -> str:
     """How many documents have a label, and how many of the examples the others label rightly."""
-    none = sum(one.label is None for one in found.values())
-    parts = [f"{len(found) - none:,} labelled, {none:,} unlike all examples"]
+    none = sum(one.label is None for one in assigned.values())
+    parts = [f"{len(assigned) - none:,} labelled, {none:,} unlike all examples"]
     if accuracy.accuracy is None:
         return f"{parts[0]}. A label needs two examples to be tested."
     parts.append(f"{accuracy.accuracy:.0%} of {accuracy.tested:,} examples right in {accuracy.folds} folds")

@@ -84,8 +84,8 @@ def packed(scene: Scene, marks: list[JsonObject], start: Callable[[], JsonObject
 
 def _span(days: Floats | None) -> list[int] | None:
     """The first and the last day."""
-    known = None if days is None else days[~np.isnan(days)]
-    return None if known is None or not len(known) else [int(known.min()), int(known.max())]
+    dated = None if days is None else days[~np.isnan(days)]
+    return None if dated is None or not len(dated) else [int(dated.min()), int(dated.max())]
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_KEY)
@@ -106,9 +106,9 @@ def _head(points: Points, colours: Colours) -> JsonObject:
     }
     if colours.codes is None:
         numbers = np.array(colours.numbers)
-        known = numbers[~np.isnan(numbers)]
-        low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
-        missing = [NOTHING, len(points) - len(known)]
+        finite = numbers[~np.isnan(numbers)]
+        low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
+        missing = [NOTHING, len(points) - len(finite)]
         scale = {"ramp": RAMP, "low": low, "high": high, "ends": [f"{low:g}", f"{high:g}"]}
         return head | scale | {"groups": [], "sizes": [], "missing": missing}
     sizes = np.bincount(colours.codes[colours.codes >= 0], minlength=len(colours.names)).tolist()

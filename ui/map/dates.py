@@ -22,8 +22,8 @@ def days(on: Points, index: Index) -> Floats | None:
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the dates …", hash_funcs=BY_KEY)
 def _days(on: Points, _index: Index) -> Floats | None:
-    known = _index.days(list(dict.fromkeys(on.sample.documents)))
-    number = {name: float(date.fromisoformat(day).toordinal()) for name, day in known.items()}
-    found = np.array([number.get(name, np.nan) for name in on.sample.documents], np.float32)
-    seen = found[~np.isnan(found)]
-    return found if len(seen) and seen.min() < seen.max() else None
+    by_document = _index.days(list(dict.fromkeys(on.sample.documents)))
+    number = {name: float(date.fromisoformat(day).toordinal()) for name, day in by_document.items()}
+    numbers = np.array([number.get(name, np.nan) for name in on.sample.documents], np.float32)
+    seen = numbers[~np.isnan(numbers)]
+    return numbers if len(seen) and seen.min() < seen.max() else None

@@ -17,5 +17,5 @@ PAIRS = 200
 
 def near(vectors: Floats, owners: Sequence[str], least: float = 0.95) -> tuple[list[tuple[int, int, float]], bool]:
     """Pairs of rows of different owners with a cosine of `least` or more, the closest first; whether there are more."""
-    found = semsearch.paraphrase_mining(vectors, threshold=least, max_pairs=PAIRS + 1, groups=owners)
-    return [(pair.first, pair.second, pair.score) for pair in found[:PAIRS]], len(found) > PAIRS
+    pairs = semsearch.paraphrase_mining(vectors, threshold=least, max_pairs=PAIRS + 1, groups=owners)
+    return [(pair.first, pair.second, pair.score) for pair in pairs[:PAIRS]], len(pairs) > PAIRS

@@ -36,13 +36,13 @@ def missing() -> str:
     return "" if find_spec("umap") else str(MissingExtra("UMAP", "map", "umap-learn").fix)
 
 
-def placed(name: str, index: Index, on: Points, wanted: str) -> Placed:
+def placed(name: str, index: Index, on: Points, layout: str) -> Placed:
     """The points by the layout that is wanted, or by PCA while that is computed."""
-    if wanted == UMAP:
+    if layout == UMAP:
         with messages.errors():
-            found = _umap(name, index, on)
-            if found is not None:
-                return Placed(found, UMAP, "UMAP: neighbours lie together, long distances mean little")
+            umap_places = _umap(name, index, on)
+            if umap_places is not None:
+                return Placed(umap_places, UMAP, "UMAP: neighbours lie together, long distances mean little")
     return Placed(on.places, PCA, f"PCA: the two axes explain {on.explained:.0%} of the variance")
 
 
@@ -50,8 +50,8 @@ def _umap(name: str, index: Index, on: Points) -> Floats | None:
     """The places by UMAP; None, with a note, while they are computed or after that was stopped."""
     key, last = _key(name), jobs.last(_key(name))
     if last is None or last.state != "running":
-        if (known := _known(index, on, last)) is not None:
-            return known
+        if (places := _known(index, on, last)) is not None:
+            return places
         given_up = st.session_state.setdefault(GIVEN_UP, set())
         if last is not None and last.state in ("stopped", "failed"):
             given_up.add(on.content)
@@ -73,10 +73,10 @@ def _known(index: Index, on: Points, last: jobs.Job | None) -> Floats | None:
     if (on.content, serial) not in kept:
         made = last.outcome.keep if last is not None and last.outcome else None
         alike = isinstance(made, Layout) and np.array_equal(made.sample.ids, on.sample.ids)
-        found = made if alike and isinstance(made, Layout) else index.kept_layout(on.sample)
-        if found is None:
+        layout = made if alike and isinstance(made, Layout) else index.kept_layout(on.sample)
+        if layout is None:
             return None
-        kept[on.content, serial] = found.places
+        kept[on.content, serial] = layout.places
         for old in list(kept)[: max(0, len(kept) - MOST_KEPT)]:
             del kept[old]
     return kept.get((on.content, serial))
@@ -94,8 +94,8 @@ def _key(name: str) -> tuple[str, ...]:
 
 def _start(name: str, index: Index) -> None:
     def work(report: jobs.Report) -> jobs.Outcome:
-        found = index.layout(points.MOST_UMAP, method="umap", letters=0, progress=report)
-        return jobs.Outcome(f"The map of {name} is laid out by UMAP.", keep=found)
+        made = index.layout(points.MOST_UMAP, method="umap", letters=0, progress=report)
+        return jobs.Outcome(f"The map of {name} is laid out by UMAP.", keep=made)
 
     jobs.start(_key(name), f"UMAP of {name}", work, announced=False, about=STOPPED)
 

@@ -31,7 +31,7 @@ def box(place: DeltaGenerator) -> str:
     return (text or "").strip()
 
 
-def found(name: str, index: Index, on: Points, question: str) -> list[JsonObject]:
+def hits(name: str, index: Index, on: Points, question: str) -> list[JsonObject]:
     """A mark for each hit that is a point of the map, the best first: its row, rank and strength."""
     if not question:
         return []
@@ -64,8 +64,8 @@ def _strength(value: float | None) -> str:
 def _told(name: str, question: str, results: Results, shown: int) -> None:
     """How many hits there are, and how many of them the map shows."""
     row = st.container(horizontal=True, vertical_alignment="center")
-    told = f"{count(len(results), 'hit')} for “{messages.one_line(question, 60)}”"
+    sentence = f"{count(len(results), 'hit')} for “{messages.one_line(question, 60)}”"
     if shown < len(results):
-        told += f", {shown} of them among the points of the map"
-    messages.caption(f"{told}: ringed, the best ten with their ranks." if shown else f"{told}.", row)
+        sentence += f", {shown} of them among the points of the map"
+    messages.caption(f"{sentence}: ringed, the best ten with their ranks." if shown else f"{sentence}.", row)
     navigation.link(index_picker.SEARCH, {QUESTION: question, index_picker.KEY: name}, label="Search", place=row)

@@ -38,8 +38,8 @@ def _show(name: str, row: DeltaGenerator) -> None:
     index, fix = pool.index(name), layouts.missing()
     hint = f"PCA: at once, distances mean something. UMAP: clearer topics, in minutes, at most {points.MOST_UMAP:,}."
     options, no_area = (PCA, UMAP) if fix else (UMAP, PCA), partial(_clear, selection.AREA)
-    wanted = widgets.choice("Layout", options, "layout", hint, place=row, on_change=no_area)
-    umap = wanted == UMAP and not fix
+    method = widgets.choice("Layout", options, "layout", hint, place=row, on_change=no_area)
+    umap = method == UMAP and not fix
     on = points.sample(index, points.MOST_UMAP if umap else points.MOST)
     if len(on) < LEAST:
         few = "A map needs three passages or more" if len(on) else "This index contains no passage yet"
@@ -53,9 +53,9 @@ def _show(name: str, row: DeltaGenerator) -> None:
         most = points.GROUPS
         k = int(row.slider("Topics", 2, most, k, key="clusters", bind=URL, on_change=_clear, args=group, width=150))
     question = marks.box(row)
-    if wanted == UMAP and fix:
+    if method == UMAP and fix:
         messages.info(f"UMAP is not installed, so this is PCA. {fix}, then restart semsearch ui.")
-    _map(name, index, on, PCA if fix else wanted, way, k, question)
+    _map(name, index, on, PCA if fix else method, way, k, question)
     listing.near(name, on)
 
 
@@ -65,18 +65,18 @@ def _clear(*kinds: str) -> None:
         st.query_params.pop(kind, None)
 
 
-def _map(name: str, index: Index, on: Points, wanted: str, way: str, k: int, question: str) -> None:
+def _map(name: str, index: Index, on: Points, layout: str, way: str, k: int, question: str) -> None:
     """The map, and below it the passages selected there."""
-    placed = layouts.placed(name, index, on, wanted)
+    placed = layouts.placed(name, index, on, layout)
     counted = count(len(on), "passage")
     if on.sample.total > len(on):
         counted = f"A fixed sample of {len(on):,} of the {on.sample.total:,} passages, so that it stays fluid"
     messages.caption(f"{name} · {counted}. {placed.about}.")
-    nested = topics.found(on, k)
+    nested = topics.nested(on, k)
     colours = topics.colours(on, nested) if way == TOPIC else points.colours(on, index, way)
     hits: list[JsonObject] = []
     with messages.errors():
-        hits = marks.found(name, index, on, question)
+        hits = marks.hits(name, index, on, question)
     scene = Scene(on, placed, colours, topics.labels(on, k, placed, nested), dates.days(on, index))
 
     def save(state: object) -> None:

@@ -72,9 +72,9 @@ def sample(index: Index, most: int) -> Points:
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the vectors …")  # shared and only read
 def _sample(key: Key, _index: Index) -> Points:
-    found = _index.layout(key[-1], method="pca", letters=LETTERS)
-    content = sha256(found.sample.ids.tobytes() + found.sample.vectors[:1].tobytes()).hexdigest()
-    return Points(key, found.sample, found.places, found.explained or 0.0, content)
+    laid_out = _index.layout(key[-1], method="pca", letters=LETTERS)
+    content = sha256(laid_out.sample.ids.tobytes() + laid_out.sample.vectors[:1].tobytes()).hexdigest()
+    return Points(key, laid_out.sample, laid_out.places, laid_out.explained or 0.0, content)
 
 
 def ways(index: Index) -> list[str]:

@@ -64,13 +64,13 @@ class Selection:
 
     def start(self, points: Points, colours: Colours) -> JsonObject:
         """The selection as the browser takes it."""
-        found: JsonObject = {} if self.days is None else {"days": self.days}
+        chosen: JsonObject = {} if self.days is None else {"days": self.days}
         if self.points:
-            return {**found, "rows": np.flatnonzero(np.isin(points.sample.ids, self.points)).tolist()}
+            return {**chosen, "rows": np.flatnonzero(np.isin(points.sample.ids, self.points)).tolist()}
         if self.area:
-            return {**found, "area": self.area}
+            return {**chosen, "area": self.area}
         code = colours.code(self.group)
-        return found if code is None else {**found, "group": code}
+        return chosen if code is None else {**chosen, "group": code}
 
 
 def iso_days(first: int, last: int) -> tuple[str, str]:
@@ -108,8 +108,8 @@ def from_browser(state: object, on: Points, colours: Colours) -> Selection:
     return Selection(points, _area(corners), OTHERS if code == -1 else group, between)
 
 
-def _days(found: Iterable[object]) -> tuple[int, int] | None:
-    days = [day for day in found if isinstance(day, int) and date.min.toordinal() <= day <= date.max.toordinal()]
+def _days(numbers: Iterable[object]) -> tuple[int, int] | None:
+    days = [day for day in numbers if isinstance(day, int) and date.min.toordinal() <= day <= date.max.toordinal()]
     return (days[0], days[1]) if len(days) == 2 and days[0] <= days[1] else None
 
 

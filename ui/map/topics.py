@@ -19,7 +19,7 @@ NAME = 40  # characters
 BOX = (5, 95)  # percentiles of the places of a topic between which a click on its label shows the map
 
 
-def found(on: Points, k: int) -> list[NestedTopic] | None:
+def nested(on: Points, k: int) -> list[NestedTopic] | None:
     """The topics, `k` of them coarse; None, with a note, while they are computed."""
     vectors, texts = on.sample.vectors, on.sample.texts
     work = lambda: nested_topics(vectors, texts, k=k)  # noqa: E731

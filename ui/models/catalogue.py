@@ -45,23 +45,23 @@ SAVED = {
 
 def show() -> None:
     """Catalogue, own encoders, and one of them in full."""
-    known, home = Encoder.catalogue(), Encoder.models_dir()
+    entries, home = Encoder.catalogue(), Encoder.models_dir()
     st.caption(
         "Encoders with a name. One that is not on this machine is downloaded at first use. Any other model works as "
         "well: by its folder, or as hf:owner/name."
     )
-    tables.show([_row(each) for each in known], CATALOGUE)
+    tables.show([_row(each) for each in entries], CATALOGUE)
     st.subheader("Made on this machine")
     saved = Encoder.list_local(home)
     if saved:
         tables.show([_saved_row(each) for each in saved], SAVED)
     messages.caption(f"Encoders that were trained or exported into {home}." + ("" if saved else " There is none yet."))
     st.subheader("One of them")
-    names = {each["name"]: each["name"] for each in known} | {each["path"]: each["name"] for each in saved}
+    names = {each["name"]: each["name"] for each in entries} | {each["path"]: each["name"] for each in saved}
     hint = "Or a folder, hf:owner/name, or MODEL#TEMPLATE."
     if name := encoder_picker.box("Encoder", names, "encoder", hint, index=0):
         with messages.errors():
-            _one(name, known)
+            _one(name, entries)
 
 
 def _row(entry: JsonObject) -> JsonObject:
@@ -78,10 +78,10 @@ def _saved_row(each: JsonObject) -> JsonObject:
     return row | {"folder": each["path"], "problem": each.get("problem", "")}
 
 
-def _one(name: str, known: Sequence[JsonObject]) -> None:
+def _one(name: str, entries: Sequence[JsonObject]) -> None:
     """The facts about an encoder, once it is loaded; where it is on the hub, buttons that fetch and remove it."""
     model = name.partition("#")[0].strip()
-    entry = next((each for each in known if each["name"] == model), {})
+    entry = next((each for each in entries if each["name"] == model), {})
     if "hub" in entry or model.startswith(HUB):
         _hub(model, entry.get("size", ""))
     if Encoder.is_local(name):

@@ -122,11 +122,11 @@ def output(folder: Path) -> list[str]:
 
 def preparing(folder: Path) -> str:
     """What the run does before its first step, as its output says; "" where that says nothing of it."""
-    found = [line.removeprefix(PREPARING) for line in output(folder) if line.startswith(PREPARING)]
-    return found[-1] if found else ""
+    steps = [line.removeprefix(PREPARING) for line in output(folder) if line.startswith(PREPARING)]
+    return steps[-1] if steps else ""
 
 
 def error(folder: Path) -> str:
     """The last error in its output."""
-    found = [line.removeprefix("error: ") for line in output(folder) if line.startswith("error: ")]
-    return found[-1] if found else ""
+    errors = [line.removeprefix("error: ") for line in output(folder) if line.startswith("error: ")]
+    return errors[-1] if errors else ""

@@ -130,14 +130,14 @@ def _export(arguments: Sequence[str], report: jobs.Report) -> jobs.Outcome:
 
 def _outcome(answer: bytes, lines: Sequence[str]) -> jobs.Outcome:
     try:
-        found = json.loads(answer)
+        report = json.loads(answer)
     except ValueError:
         raise SemsearchError("The export ended without a result.", lines[-1] if lines else "") from None
-    if "error" not in found:
-        made = found["export"]
+    if "error" not in report:
+        made = report["export"]
         gate = made.get("parity", {}).get("gate", "the weights were copied, so there is nothing to compare")
         return jobs.Outcome(f"{size(made['size'])} in {made['folder']}. It passed: {gate}.")
-    failed = found["error"]
+    failed = report["error"]
     parity: JsonObject = next((json.loads(line) for line in reversed(lines) if line.startswith("{")), {})
     if not parity:
         raise SemsearchError(failed["message"], failed.get("fix", ""))

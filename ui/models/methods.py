@@ -22,5 +22,5 @@ def training_methods() -> list[JsonObject]:
     if ran.returncode:
         lines = ran.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
         raise SemsearchError(f"The training methods cannot be read: {lines[-1][:300]}", "See `semsearch doctor`.")
-    found: list[JsonObject] = json.loads(ran.stdout)
-    return found
+    listed: list[JsonObject] = json.loads(ran.stdout)
+    return listed

@@ -18,12 +18,12 @@ SETTING = "setting"
 def show(runs: Mapping[str, TrainingRun], states: Mapping[str, str]) -> None:
     """A table of the runs, and one of their settings."""
     tables.show(results(runs, states), {"run": tables.MEDIUM, "measure": tables.MEDIUM})
-    found = compare_settings(list(runs.values()))
-    differ = [each for each in found if each.differs]
+    compared = compare_settings(list(runs.values()))
+    differ = [each for each in compared if each.differs]
     st.caption(f"{count(len(differ), 'setting')} in which they differ" if differ else "Their settings are the same.")
-    every = st.toggle("All settings", key="train.all", disabled=len(differ) == len(found))
+    every = st.toggle("All settings", key="train.all", disabled=len(differ) == len(compared))
     rows: list[JsonObject] = [
-        {SETTING: each.name, **dict(zip(runs, each.values, strict=True))} for each in (found if every else differ)
+        {SETTING: each.name, **dict(zip(runs, each.values, strict=True))} for each in (compared if every else differ)
     ]
     if rows:
         tables.show(rows, {SETTING: tables.NAME})

@@ -94,10 +94,10 @@ def draw_more(method: JsonObject) -> None:
 
 def flags() -> list[str]:
     """The boxes that are not empty, as flags. Raises SemsearchError for two that exclude each other."""
-    found = commands.flags("train", BOXES)
-    names = {flag.partition("=")[0] for flag in found}
+    set_flags = commands.flags("train", BOXES)
+    names = {flag.partition("=")[0] for flag in set_flags}
     for one, other in (("epochs", "steps"), ("seed", "seeds")):
         if {f"--{one}", f"--{other}"} <= names:
             raise SemsearchError(f"{one.capitalize()} and {other} are both set.", "Clear one of the two.")
-    found += [f"--set={each.strip()}" for each in st.session_state["train.set"] if each.strip()]
-    return found + (["--yes"] if st.session_state["train.yes"] else [])
+    set_flags += [f"--set={each.strip()}" for each in st.session_state["train.set"] if each.strip()]
+    return set_flags + (["--yes"] if st.session_state["train.yes"] else [])

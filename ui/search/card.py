@@ -16,7 +16,7 @@ from semsearch.utils.untrusted import visible
 
 from ..shared.messages import one_line
 from ..shared.texts import highlight, markup
-from .results import Found
+from .results import IndexHit
 
 if TYPE_CHECKING:
     from semsearch.search.snippets import Snippet
@@ -28,7 +28,7 @@ CHANNELS = {"cosine": "meaning", "bm25": "words", "rerank": "second reading"}
 SCORES = {"bm25": "BM25"}  # labels where they differ from the name
 
 
-def card(rank: int, each: Found, snippet: Snippet, *, lead: str = "", several: bool = False) -> JsonObject:
+def card(rank: int, each: IndexHit, snippet: Snippet, *, lead: str = "", several: bool = False) -> JsonObject:
     """Everything that the browser shows of a hit; `lead` stands for its rank."""
     each = replace(each, hit=snippet.placed(each.hit))
     hit = each.hit
@@ -51,13 +51,13 @@ def card(rank: int, each: Found, snippet: Snippet, *, lead: str = "", several: b
     }
 
 
-def title(each: Found) -> str:
+def title(each: IndexHit) -> str:
     """The title of the document, or the name of its file."""
     hit = each.hit
     return each.title or str(hit.metadata.get("title") or hit.path.rsplit("/", 1)[-1])
 
 
-def citation(each: Found) -> str:
+def citation(each: IndexHit) -> str:
     """Where a passage is from, in words that a person can follow: title, path, line or page, date."""
     hit = each.hit
     day = str(hit.metadata.get("date") or "")
@@ -73,7 +73,7 @@ def strength(hit: Hit) -> str:
     return f"{word} {rounded_down(hit.strength):.2f}"
 
 
-def why(each: Found) -> JsonObject:
+def why(each: IndexHit) -> JsonObject:
     """Scores in words, and the share of each channel in the score that ranks the hit."""
     hit = each.hit
     scores = [f"{SCORES.get(name, name)} {value:.3f}" for name, value in hit.scores.items()]
@@ -93,7 +93,7 @@ def worse_than_chance(hit: Hit) -> bool:
     return hit.strength is not None and hit.strength < CHANCE
 
 
-def record(rank: int, each: Found) -> JsonObject:
+def record(rank: int, each: IndexHit) -> JsonObject:
     """A hit as a record of a download."""
     fields = {name: getattr(each.hit, name) for name in FIELDS}
     scores = {name: each.hit.scores.get(name) for name in ("cosine", "bm25")}
@@ -101,7 +101,7 @@ def record(rank: int, each: Found) -> JsonObject:
     return {**place, **fields, **scores, "metadata": dict(each.hit.metadata)}
 
 
-def _place(each: Found, several: bool) -> list[str]:
+def _place(each: IndexHit, several: bool) -> list[str]:
     """The index where there are several, the heading, the file with its record, the line or page."""
     hit = each.hit
     source = hit.document if hit.document.startswith(hit.path) else f"{hit.path} · {hit.document}"  # and its record
@@ -118,6 +118,6 @@ def _pieces(hit: Hit, snippet: Snippet) -> list[tuple[str, str]]:
     text = hit.text
     first, last = highlight.shown(text, snippet.begin)
     read = markup.letters(text, hit.document)
-    found = highlight.pieces(read, (first, last), (snippet.start, snippet.end), snippet.words)
+    marked = highlight.pieces(read, (first, last), (snippet.start, snippet.end), snippet.words)
     before = [(highlight.AROUND, "… ")] if (first or hit.start > 0) and text[first : first + 1].islower() else []
-    return [*before, *found, *([(highlight.AROUND, " …")] if last < len(text) else [])]
+    return [*before, *marked, *([(highlight.AROUND, " …")] if last < len(text) else [])]

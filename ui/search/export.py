@@ -12,7 +12,7 @@ from semsearch.utils.untrusted import visible
 from ..shared import tables
 from ..shared.messages import plain
 from . import card
-from .results import Found
+from .results import IndexHit
 
 KINDS = {"Markdown": "md", "CSV": "csv", "JSON": "json", "BibTeX": "bib"}  # label and suffix
 TYPES = {"md": "text/markdown", "csv": "text/csv", "json": "application/json", "bib": "application/x-bibtex"}
@@ -20,31 +20,31 @@ _SPECIAL = re.compile(r"[\\{}%$&#_~^]")
 _TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
-def written(kind: str, found: Sequence[tuple[int, Found]], question: str) -> str:
+def written(kind: str, hits: Sequence[tuple[int, IndexHit]], question: str) -> str:
     """Hits, each with its rank, as the text of a file of this suffix."""
-    records = [card.record(rank, each) for rank, each in found]
+    records = [card.record(rank, each) for rank, each in hits]
     if kind == "json":
         return json.dumps(records, ensure_ascii=False, indent=1)
     if kind == "csv":
         return tables.to_csv(records, card.COLUMNS)
     if kind == "bib":
-        return "\n".join(_reference(each) for _, each in found)
-    return "\n".join([f"# {plain(question)}\n", *(_quoted(rank, each) for rank, each in found)])
+        return "\n".join(_reference(each) for _, each in hits)
+    return "\n".join([f"# {plain(question)}\n", *(_quoted(rank, each) for rank, each in hits)])
 
 
-def _quoted(rank: int, each: Found) -> str:
+def _quoted(rank: int, each: IndexHit) -> str:
     """A passage as a quotation of Markdown, in which no mark of its own counts."""
     lines = "\n".join(f"> {plain(line)}" for line in visible(each.hit.text).split("\n"))
     return f"{rank}. {plain(card.citation(each))}\n\n{lines}\n"
 
 
-def _reference(each: Found) -> str:
+def _reference(each: IndexHit) -> str:
     """A document as an entry of BibTeX, with the place and the text of the passage as its note."""
-    hit, known = each.hit, each.hit.metadata
+    hit, data = each.hit, each.hit.metadata
     fields: JsonObject = {
         "title": card.title(each),
-        "author": known.get("author") or known.get("authors"),
-        "year": known.get("year") or str(known.get("date") or "")[:4],
+        "author": data.get("author") or data.get("authors"),
+        "year": data.get("year") or str(data.get("date") or "")[:4],
         "howpublished": hit.path,
         "pages": hit.page,
         "note": f"Line {hit.line}" if hit.line else "",
@@ -56,4 +56,4 @@ def _reference(each: Found) -> str:
 
 def _tex(value: object) -> str:
     text = " and ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return _SPECIAL.sub(lambda found: _TEX.get(found[0], f"\\{found[0]}"), visible(" ".join(text.split())))
+    return _SPECIAL.sub(lambda match: _TEX.get(match[0], f"\\{match[0]}"), visible(" ".join(text.split())))

@@ -16,7 +16,7 @@ from semsearch.types import Facet, JsonObject
 
 from ..shared import pool
 from . import filters
-from .results import Found, State
+from .results import IndexHit, State
 
 BARS = 16  # of a number or a date
 Part = tuple[Any, Any]  # the least and the greatest value of a bar: numbers or dates
@@ -34,7 +34,7 @@ NONE = Others()
 Told = tuple[str | None, Mapping[str, Any]]  # what a document has: its kind of file, and its metadata
 
 
-def among(facet: Facet, hits: Sequence[Found]) -> Counter[str]:
+def among(facet: Facet, hits: Sequence[IndexHit]) -> Counter[str]:
     """In how many documents of the hits each value of a facet is."""
     documents = {(one.index, one.hit.document): one for one in hits}.values()
     return _counted(facet, [(each.loader, each.hit.metadata) for each in documents])
@@ -48,10 +48,10 @@ def under(facet: Facet, names: Sequence[str], others: Others) -> Mapping[str, in
     for name in names:
         with suppress(SemsearchError):  # another index may lack the field
             index = pool.index(name)
-            told = _passing(pool.state(index), others, index)
-            if told is None:
+            passing = _passing(pool.state(index), others, index)
+            if passing is None:
                 return None
-            counted += _counted(facet, told)
+            counted += _counted(facet, passing)
     return counted
 
 
@@ -66,10 +66,10 @@ def passing(name: str, others: Others) -> int:
 def _counted(facet: Facet, documents: Sequence[Told]) -> Counter[str]:
     counted: Counter[str] = Counter()
     for loader, metadata in documents:
-        found = loader if facet.builtin else metadata.get(facet.key)
+        value = loader if facet.builtin else metadata.get(facet.key)
         if facet.kind == "flag":
-            found = {True: "yes", False: "no"}.get(found) if isinstance(found, bool) else None
-        counted.update({one for one in (found if isinstance(found, list) else [found]) if isinstance(one, str)})
+            value = {True: "yes", False: "no"}.get(value) if isinstance(value, bool) else None
+        counted.update({one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str)})
     return counted
 
 
@@ -88,13 +88,13 @@ def _number(state: State, others: Others, _index: Index) -> int:
     return len(_index.matching(where=others.where, path=others.path))
 
 
-def others(facet: Facet, found: Sequence[Facet]) -> Others:
+def others(facet: Facet, facets: Sequence[Facet]) -> Others:
     """The filters that stand in the widgets, without the choice of this facet."""
     choices = st.session_state
     written = str(choices.get("where") or "").strip() or None
     chosen = (
         filters.condition(each, choices.get(filters.key(each), filters.nothing_chosen(each)))
-        for each in found
+        for each in facets
         if each != facet
     )
     return Others(filters.joined([written, *chosen]), str(choices.get("path") or "").strip() or None)

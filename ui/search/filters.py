@@ -33,9 +33,9 @@ def controls(names: Sequence[str], written: str | None) -> str | None:
     """The condition written in the box and the choices below it, as one filter."""
     conditions = [written]
     with messages.errors():
-        found = of(names)
-        named, texts = ([each for each in found if (each.kind == "text") is text] for text in (False, True))
-        if found:
+        facets = of(names)
+        named, texts = ([each for each in facets if (each.kind == "text") is text] for text in (False, True))
+        if facets:
             st.caption("Document metadata")
         conditions += [condition(each, _chosen(each)) for each in named]
         if texts:
@@ -114,7 +114,7 @@ def of(names: Sequence[str]) -> list[Facet]:
     return merged([_facets(pool.index(name)) for name in names])
 
 
-def merged(found: Sequence[Sequence[Facet]]) -> list[Facet]:
+def merged(by_index: Sequence[Sequence[Facet]]) -> list[Facet]:
     """The facets of several indexes as one list; a key that is of two kinds in them is left out.
 
     >>> [(each.low, each.high) for each in merged([[Facet("year", "number", 2, low=1, high=3)],
@@ -122,7 +122,7 @@ def merged(found: Sequence[Sequence[Facet]]) -> list[Facet]:
     [(1, 9)]
     """
     together: dict[tuple[str, bool], list[Facet]] = {}
-    for each in chain.from_iterable(found):
+    for each in chain.from_iterable(by_index):
         together.setdefault((each.key, each.builtin), []).append(each)
     alike = (reduce(_both, facets) for facets in together.values() if len({each.kind for each in facets}) == 1)
     return sorted(alike, key=lambda each: not each.builtin)[:MOST_KEYS]

@@ -36,11 +36,11 @@ def nothing_found(query: Query, names: Sequence[str]) -> Shown | None:
         other = replace(query, **looser)
         if other == query:
             continue
-        if found := results.search(replace(other, k=1), names).found:
+        if loosened := results.search(replace(other, k=1), names).hits:
             row = widgets.row()
             row.markdown(f"Without {what} this would be the best hit:", width="content")
             row.button(f"Search without {what}", icon=":material/filter_alt_off:", on_click=_reset, args=(reset, names))
-            return Shown(other, tuple(names), found[:1], hits.BEST)
+            return Shown(other, tuple(names), loosened[:1], hits.BEST)
     st.caption("Try other words, or search by meaning.")
     return None
 
@@ -52,10 +52,10 @@ def _reset(values: JsonObject, names: Sequence[str]) -> None:
         filters.clear(names)
 
 
-def told(answer: Answer) -> str:
+def summary(answer: Answer) -> str:
     """Number of hits, times and device."""
     times = [_encoding(answer), f"searched in {_took(answer, 'search'):.1f} ms", *_second_reading(answer)]
-    return " · ".join([count(len(answer.found), "hit"), *times, *_devices(answer)])
+    return " · ".join([count(len(answer.hits), "hit"), *times, *_devices(answer)])
 
 
 def _took(answer: Answer, part: str) -> float:

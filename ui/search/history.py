@@ -24,9 +24,9 @@ LONGEST, LONGEST_URL = 120, 4_000  # letters of a question, and of a query strin
 
 def data() -> JsonObject:
     """The lists for the page under an empty box."""
-    found = _sound(remembered.read(remembered.SEARCHES))
+    searches = _sound(remembered.read(remembered.SEARCHES))
     shown = {
-        kind: [{"label": visible(one_line(one["text"], LONGEST)), "url": one["url"]} for one in found[kind]]
+        kind: [{"label": visible(one_line(one["text"], LONGEST)), "url": one["url"]} for one in searches[kind]]
         for kind in MOST
     }
     return shown | {"remember": remembered.on(), "switch": remembered.LABEL}
@@ -39,9 +39,9 @@ def add(kind: str, text: str) -> None:
         return
 
     def added(content: JsonObject) -> JsonObject:
-        found = _sound(content)
-        others = [one for one in found[kind] if one["url"] != url]
-        return {**found, kind: [{"text": text, "url": url}, *others][: MOST[kind]]}
+        searches = _sound(content)
+        others = [one for one in searches[kind] if one["url"] != url]
+        return {**searches, kind: [{"text": text, "url": url}, *others][: MOST[kind]]}
 
     remembered.change(remembered.SEARCHES, added)
 
@@ -52,8 +52,8 @@ def remove(kind: str, url: str) -> None:
         return
 
     def removed(content: JsonObject) -> JsonObject:
-        found = _sound(content)
-        return {**found, kind: [one for one in found[kind] if url and one["url"] != url]}
+        searches = _sound(content)
+        return {**searches, kind: [one for one in searches[kind] if url and one["url"] != url]}
 
     remembered.change(remembered.SEARCHES, removed)
 

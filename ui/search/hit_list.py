@@ -30,16 +30,16 @@ _show = st.components.v2.component(
 )
 
 
-def show(data: JsonObject, told: Callable[[JsonObject], None]) -> None:
+def show(data: JsonObject, act: Callable[[JsonObject], None]) -> None:
     """Draw this; `told` is called with an event of the browser: an object whose "event" is a text."""
     written = json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")
-    _show(data=written, key=KEY, on_told_change=lambda: _tell(told))
+    _show(data=written, key=KEY, on_told_change=lambda: _tell(act))
 
 
-def _tell(told: Callable[[JsonObject], None]) -> None:
+def _tell(act: Callable[[JsonObject], None]) -> None:
     event = (st.session_state.get(KEY) or {}).get("told")
     if isinstance(event, dict) and isinstance(event.get("event"), str):
-        told(event)
+        act(event)
 
 
 def text(event: JsonObject, name: str) -> str:
@@ -61,5 +61,5 @@ def split(key: str, names: Sequence[str]) -> tuple[str, int] | None:
     (('notes', 42), None, None)
     """
     name, _, number = key.rpartition("/")
-    known = name in names and number.isascii() and number.isdigit() and len(number) <= 18
-    return (name, int(number)) if known else None
+    valid = name in names and number.isascii() and number.isdigit() and len(number) <= 18
+    return (name, int(number)) if valid else None

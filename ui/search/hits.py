@@ -16,7 +16,7 @@ from semsearch.types import JsonObject
 from ..shared import messages, pool, remembered
 from . import card, export, history, hit_list, reader, refine, results, snippets, suggestions
 from .hit_list import text, texts
-from .results import Answer, Found
+from .results import Answer, IndexHit
 
 UNFOLDED, FILE, REDRAW, MADE = "unfolded hit", "file of hits", "redraw the page", "files made"
 MOST_UNFOLDED = 30
@@ -30,7 +30,7 @@ class Shown:
 
     query: Query
     names: tuple[str, ...]
-    found: tuple[Found, ...]
+    hits: tuple[IndexHit, ...]
     lead: str = ""  # in place of the ranks
 
     @property
@@ -47,17 +47,17 @@ def warn(answer: Answer) -> None:
 
 def warnings(answer: Answer) -> list[str]:
     """The warnings of the indexes; "no good match" counts only where no index has one."""
-    found = [(name, warning) for name, each in answer.results.items() for warning in each.warnings]
-    poor = {name for name, warning in found if warning.startswith(POOR)}
+    every = [(name, warning) for name, each in answer.results.items() for warning in each.warnings]
+    poor = {name for name, warning in every if warning.startswith(POOR)}
     good = any(each and name not in poor for name, each in answer.results.items())
-    return [f"{name}: {warning}" for name, warning in found if not (good and warning.startswith(POOR))]
+    return [f"{name}: {warning}" for name, warning in every if not (good and warning.startswith(POOR))]
 
 
 def show(shown: Shown, foot: str) -> bool:
     """Draw the hits and the open document. Returns whether something is still to come: `finish` finds it."""
-    above = _above_chance(shown.found)
-    found, best = snippets.first(shown.found, shown.query, above or len(shown.found))
-    data: JsonObject = {"hits": _cards(shown, shown.found, found), "above": above}
+    above = _above_chance(shown.hits)
+    snippet, best = snippets.first(shown.hits, shown.query, above or len(shown.hits))
+    data: JsonObject = {"hits": _cards(shown, shown.hits, snippet), "above": above}
     data |= {"unfolded": None, "reader": None, "judged": None}
     data |= {"file": st.session_state.pop(FILE, None), "foot": foot}
     with messages.errors():
@@ -67,44 +67,44 @@ def show(shown: Shown, foot: str) -> bool:
     with messages.errors():
         data["reader"] = _reader(shown)
     with messages.errors():
-        data |= refine.data(shown.names, () if shown.lead else shown.found)
+        data |= refine.data(shown.names, () if shown.lead else shown.hits)
         data |= {"asked": shown.query.text, "suggestions": suggestions.data(shown.names)}
-    data["start"] = None if shown.found or shown.query.text.strip() else history.data()
+    data["start"] = None if shown.hits or shown.query.text.strip() else history.data()
     hit_list.show(data | {"done": best, "kinds": list(export.KINDS)}, partial(_act, shown))
     return not best or bool(data["reader"] and data["reader"]["image"] == reader.COMING)
 
 
 def finish(shown: Shown) -> None:
     """The best snippets by meaning, and the image of the open page."""
-    snippets.complete(shown.found, shown.query, _above_chance(shown.found) or len(shown.found))
+    snippets.complete(shown.hits, shown.query, _above_chance(shown.hits) or len(shown.hits))
     with suppress(SemsearchError):  # a passage that is gone has been told
         reader.draw(shown.names)
 
 
-def _cards(shown: Shown, found: Sequence[Found], snippet: snippets.Snippets) -> list[JsonObject]:
+def _cards(shown: Shown, hits: Sequence[IndexHit], snippet: snippets.Snippets) -> list[JsonObject]:
     make = partial(card.card, lead=shown.lead, several=shown.several)
-    return [make(rank, each, snippet[each.key]) for rank, each in enumerate(found, 1)]
+    return [make(rank, each, snippet[each.key]) for rank, each in enumerate(hits, 1)]
 
 
-def by_chance(found: tuple[Found, ...]) -> tuple[Found, ...]:
+def by_chance(hits: tuple[IndexHit, ...]) -> tuple[IndexHit, ...]:
     """The hits with what is no better than chance behind all others, however many of the words it has.
 
     Hits that were read again are as that has put them.
     """
-    if any(each.hit.rerank is not None for each in found):
-        return found
-    return tuple(sorted(found, key=lambda each: card.worse_than_chance(each.hit)))  # else in their order
+    if any(each.hit.rerank is not None for each in hits):
+        return hits
+    return tuple(sorted(hits, key=lambda each: card.worse_than_chance(each.hit)))  # else in their order
 
 
-def _above_chance(found: Sequence[Found]) -> int:
+def _above_chance(hits: Sequence[IndexHit]) -> int:
     """How many hits stand before the line below which all are no better than chance."""
-    better = [rank for rank, each in enumerate(found, 1) if not card.worse_than_chance(each.hit)]
+    better = [rank for rank, each in enumerate(hits, 1) if not card.worse_than_chance(each.hit)]
     return better[-1] if better else 0
 
 
 def _reader(shown: Shown) -> JsonObject | None:
-    found = reader.data(shown.query, shown.names)
-    return found and found | {"image": reader.image(found)}
+    document = reader.data(shown.query, shown.names)
+    return document and document | {"image": reader.image(document)}
 
 
 def _act(shown: Shown, event: JsonObject) -> None:
@@ -151,9 +151,9 @@ def _judge(shown: Shown, key: str, grade: object) -> None:
         raise SemsearchError(f"The mark could not be kept: {error.strerror or error}.") from None
 
 
-def _refined(act: Callable[..., None], *given: object) -> None:
+def _refined(act: Callable[..., None], *arguments: object) -> None:
     """Change a condition. Its widget stands beside the hits, so the whole page follows."""
-    act(*given)
+    act(*arguments)
     st.session_state[REDRAW] = True
 
 
@@ -165,33 +165,33 @@ def _steer(shown: Shown, kind: str, key: str) -> None:
         st.session_state[REDRAW] = True
 
 
-def _unfold(wanted: tuple[str, str]) -> None:
-    st.session_state[UNFOLDED] = None if st.session_state.get(UNFOLDED) == wanted else wanted
+def _unfold(chosen: tuple[str, str]) -> None:
+    st.session_state[UNFOLDED] = None if st.session_state.get(UNFOLDED) == chosen else chosen
 
 
 def _unfolded(shown: Shown) -> JsonObject | None:
     """The other passages of a hit's document that were found, or its near copies."""
     kind, key = st.session_state.get(UNFOLDED) or ("", "")
     search = {"more": _rest, "copies": _copies}.get(kind)
-    each = next((each for each in shown.found if each.key == key), None)
+    each = next((each for each in shown.hits if each.key == key), None)
     if search is None or each is None:
         return None
-    found = search(each, shown)
-    cards = _cards(replace(shown, lead="+"), found, snippets.first(found, shown.query, 0)[0])
+    inner = search(each, shown)
+    cards = _cards(replace(shown, lead="+"), inner, snippets.first(inner, shown.query, 0)[0])
     return {"kind": kind, "key": key, "hits": cards}
 
 
-def _rest(each: Found, shown: Shown) -> Sequence[Found]:
+def _rest(each: IndexHit, shown: Shown) -> Sequence[IndexHit]:
     query = replace(shown.query, k=min(each.hit.more_in_document, MOST_UNFOLDED) + 1)
-    found = results.search_within(each.index, query, [each.hit.document], several=shown.several)
-    return [other for other in found if other.hit.id != each.hit.id]
+    passages = results.search_within(each.index, query, [each.hit.document], several=shown.several)
+    return [other for other in passages if other.hit.id != each.hit.id]
 
 
-def _copies(each: Found, shown: Shown) -> Sequence[Found]:
+def _copies(each: IndexHit, shown: Shown) -> Sequence[IndexHit]:
     """The best passage of every copy, of any strength: it is as strong as that of its original."""
     documents = each.hit.near_copies[:MOST_UNFOLDED]
     query = replace(shown.query, min_strength=0.0, k=4 * len(documents))
-    best: dict[str, Found] = {}
+    best: dict[str, IndexHit] = {}
     for other in results.search_within(each.index, query, documents, several=shown.several):
         best.setdefault(other.hit.document, other)
     return [best[document] for document in documents if document in best]
@@ -201,7 +201,7 @@ def _write(shown: Shown, label: str, keys: Sequence[str]) -> None:
     """Make a file of the chosen hits, or of all; the browser saves it."""
     if (kind := export.KINDS.get(label)) is None:
         raise SemsearchError(f"Hits cannot be written as {label!r}.", f"Choose from: {', '.join(export.KINDS)}.")
-    found = [pair for pair in enumerate(shown.found, 1) if not keys or pair[1].key in keys]
+    chosen = [pair for pair in enumerate(shown.hits, 1) if not keys or pair[1].key in keys]
     st.session_state[MADE] = number = st.session_state.get(MADE, 0) + 1
-    written = export.written(kind, found, shown.query.text)
+    written = export.written(kind, chosen, shown.query.text)
     st.session_state[FILE] = {"number": number, "name": f"hits.{kind}", "type": export.TYPES[kind], "text": written}

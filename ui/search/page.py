@@ -79,13 +79,13 @@ def _answer(query: Query, asked: Query, chosen: Sequence[str]) -> None:
     read = second_reading.done(asked, chosen)
     answer = read or results.answer(query, chosen)
     hits.warn(answer)
-    shown = hits.Shown(query, tuple(chosen), hits.by_chance(answer.found))
-    if not answer.found:
+    shown = hits.Shown(query, tuple(chosen), hits.by_chance(answer.hits))
+    if not answer.hits:
         shown = footer.nothing_found(query, chosen) or shown
     history.add(history.RECENT, query.text)
     last_search.remember(query)
-    _show(shown, footer.told(answer))
-    if asked.rerank is not None and read is None and answer.found and asked.text.strip():
+    _show(shown, footer.summary(answer))
+    if asked.rerank is not None and read is None and answer.hits and asked.text.strip():
         second_reading.read(asked, chosen, place)
         _again()
 
@@ -147,18 +147,18 @@ def _weighted_text(chip: str, names: Sequence[str]) -> tuple[str, float]:
     >>> _weighted_text("slow cooking ^0.5", []), _weighted_text(" slow cooking", [])
     (('slow cooking', 0.5), ('slow cooking', 1.0))
     """
-    found = WEIGHT.match(chip.strip())
-    text, weight = (found[1], float(found[2])) if found else (chip.strip(), 1.0)
+    weighted = WEIGHT.match(chip.strip())
+    text, weight = (weighted[1], float(weighted[2])) if weighted else (chip.strip(), 1.0)
     if not text or not 0 < weight < 1000:
         raise SemsearchError(f"The chip {chip!r} needs a text and a weight above 0.", "Write: slow cooking ^0.5")
     passage = PASSAGE.fullmatch(text)
     if passage is None:
         return text, weight
-    known = [passage[1]] if passage[1] else names
-    for name in known:
+    places = [passage[1]] if passage[1] else names
+    for name in places:
         with suppress(SemsearchError):
             return str(pool.index(name).get(int(passage[2]))["text"]), weight
-    raise SemsearchError(f"There is no passage #{passage[2]} in {', '.join(known)}.", "Remove that chip.")
+    raise SemsearchError(f"There is no passage #{passage[2]} in {', '.join(places)}.", "Remove that chip.")
 
 
 def _summary(names: Sequence[str]) -> str:

@@ -66,8 +66,8 @@ def image(data: JsonObject) -> JsonObject | None:
     """The page image of an open document as a data URL, or why there is none; None for a document without pages."""
     if not data["page"]:
         return None
-    drawn, wanted = st.session_state.get(DRAWN, ("", 0, {})), _wanted(data)
-    return drawn[2] if drawn[:2] == (data["key"], wanted) else COMING
+    drawn, number = st.session_state.get(DRAWN, ("", 0, {})), _wanted(data)
+    return drawn[2] if drawn[:2] == (data["key"], number) else COMING
 
 
 def draw(names: Sequence[str]) -> None:
@@ -78,8 +78,8 @@ def draw(names: Sequence[str]) -> None:
     index = pool.index(place[0])
     passage = index.get(place[1])
     if passage["page"] and page_name(passage["document"]) == "page":
-        wanted = _wanted(passage)
-        st.session_state[DRAWN] = f"{place[0]}/{place[1]}", wanted, _image(index, passage, wanted)
+        number = _wanted(passage)
+        st.session_state[DRAWN] = f"{place[0]}/{place[1]}", number, _image(index, passage, number)
 
 
 def _wanted(data: JsonObject) -> int:
@@ -120,8 +120,8 @@ def _matches(index: Index, name: str, query: Query, passage: JsonObject) -> list
     if not (query.text.strip() or query.more or query.like):
         return [open_one]
     here = replace(query, k=MATCHES, min_strength=0.0)
-    found = [each.hit for each in results.search_within(name, here, [passage["document"]])]
-    others = [hit for hit in found if hit.id != passage["id"] and not card.worse_than_chance(hit)]
+    hits = [each.hit for each in results.search_within(name, here, [passage["document"]])]
+    others = [hit for hit in hits if hit.id != passage["id"] and not card.worse_than_chance(hit)]
     matches = [Match(f"{name}/{hit.id}", hit.start, hit.end, structure.MATCH) for hit in others]
     return sorted([open_one, *matches], key=lambda each: each.start)
 
@@ -149,6 +149,6 @@ def _neighbour(key: str, hit: Hit) -> JsonObject:
 
 @st.cache_data(max_entries=32, show_spinner=False)
 def _drawn(state: State, document: str, page: int, text: str, _index: Index) -> JsonObject:
-    found = _index.page_image(document, page, text=text)
-    written = base64.b64encode(found.png).decode("ascii")
-    return {"url": f"data:image/png;base64,{written}", "page": found.page, "pages": found.pages, "boxes": found.boxes}
+    drawn = _index.page_image(document, page, text=text)
+    written = base64.b64encode(drawn.png).decode("ascii")
+    return {"url": f"data:image/png;base64,{written}", "page": drawn.page, "pages": drawn.pages, "boxes": drawn.boxes}

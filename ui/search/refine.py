@@ -15,7 +15,7 @@ from semsearch.utils.untrusted import visible
 
 from ..shared.messages import one_line
 from . import facet_counts, filters
-from .results import Found
+from .results import IndexHit
 
 SHOWN = "refining"
 MOST_VALUES, LONGEST = 12, 60  # of a facet; letters of a label
@@ -24,14 +24,14 @@ LISTS = {"more": "more like", "less": "less like"}
 ONE = "\x1f"  # between the key of a widget and one of its values, in the name of a chip
 
 
-def data(names: Sequence[str], hits: Sequence[Found] = ()) -> JsonObject:
+def data(names: Sequence[str], hits: Sequence[IndexHit] = ()) -> JsonObject:
     """Chips, and the facets where they are shown: each value with its documents among these hits, and among all that
     pass the other filters.
     """
-    found, shown = filters.of(names), st.session_state.get(SHOWN)
-    narrowed = {each: facet_counts.others(each, found) for each in found if each.kind != "text"}
+    every, shown = filters.of(names), st.session_state.get(SHOWN)
+    narrowed = {each: facet_counts.others(each, every) for each in every if each.kind != "text"}
     facets = [_facet(each, names, hits, others) for each, others in narrowed.items()] if shown else None
-    chips = [{"name": name, "label": visible(one_line(label, LONGEST))} for name, label in _chips(found)]
+    chips = [{"name": name, "label": visible(one_line(label, LONGEST))} for name, label in _chips(every)]
     filtered = any(each != facet_counts.NONE for each in narrowed.values())
     return {"chips": chips, "facets": facets, "refinable": bool(narrowed), "filtered": filtered}
 
@@ -43,8 +43,8 @@ def toggle() -> None:
 
 def drop(name: str, names: Sequence[str]) -> None:
     """Remove a condition by the name of its chip; all of them with ""."""
-    known = [chip for chip, _ in _chips(filters.of(names))]
-    for each in known if not name else [name] if name in known else []:
+    present = [chip for chip, _ in _chips(filters.of(names))]
+    for each in present if not name else [name] if name in present else []:
         key, one, value = each.partition(ONE)
         st.session_state[key] = _without(key, value) if one else _nothing(key, names)
 
@@ -71,15 +71,15 @@ def narrow(key: str, first: object, last: object, names: Sequence[str]) -> None:
         st.session_state[key] = (parts[first][0], parts[last][1])
 
 
-def _facet(facet: Facet, names: Sequence[str], hits: Sequence[Found], others: facet_counts.Others) -> JsonObject:
+def _facet(facet: Facet, names: Sequence[str], hits: Sequence[IndexHit], others: facet_counts.Others) -> JsonObject:
     head: JsonObject = {"key": filters.key(facet), "label": visible(one_line(filters.label(facet), LONGEST))}
     chosen = _chosen(facet)
     if facet.kind in ("number", "date"):
         complete = chosen if len(chosen) == 2 else filters.bounds(facet)
         return head | {"bars": facet_counts.bars(facet, names, complete, others)}
-    known, here = dict(facet.values), facet_counts.among(facet, hits)
+    listed_values, here = dict(facet.values), facet_counts.among(facet, hits)
     counts = facet_counts.under(facet, names, others)
-    first = [*_values(facet)[:MOST_VALUES], *(one for one in here if one in known)]
+    first = [*_values(facet)[:MOST_VALUES], *(one for one in here if one in listed_values)]
     listed = list(dict.fromkeys([*first, *(chosen or ())])) if facet.kind != "flag" else _values(facet)
     listed.sort(key=lambda one: -here[one])  # those of the hits first
     values = [

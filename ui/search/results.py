@@ -16,7 +16,7 @@ State = tuple[str, int, int]  # of an index
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class IndexHit:
     """A hit, the index that it is from, its name as a chip, and the title of its document."""
 
     index: str
@@ -35,7 +35,7 @@ class Found:
 class Answer:
     """The hits of all indexes, the best first; the results of each index; the errors of those without any."""
 
-    found: tuple[Found, ...]
+    hits: tuple[IndexHit, ...]
     results: dict[str, Results]
     refused: dict[str, str] = field(default_factory=dict)
 
@@ -65,10 +65,10 @@ def search(query: Query, names: Sequence[str]) -> Answer:
             errors[name] = error
     if errors and not results:
         raise next(iter(errors.values()))
-    found = [each for name in results for each in _found(name, results[name], several=len(names) > 1)]
+    hits = [each for name in results for each in _found(name, results[name], several=len(names) > 1)]
     if len(names) > 1:
-        found.sort(key=lambda each: (-_standing(each.hit, query), each.hit.rank))
-    return Answer(tuple(found[: query.k]), results, {name: str(error) for name, error in errors.items()})
+        hits.sort(key=lambda each: (-_standing(each.hit, query), each.hit.rank))
+    return Answer(tuple(hits[: query.k]), results, {name: str(error) for name, error in errors.items()})
 
 
 def _standing(hit: Hit, query: Query) -> float:
@@ -78,14 +78,14 @@ def _standing(hit: Hit, query: Query) -> float:
     return (1 - weight) * strength + weight * (hit.rerank or 0.0)
 
 
-def _found(name: str, results: Results, *, several: bool) -> list[Found]:
+def _found(name: str, results: Results, *, several: bool) -> list[IndexHit]:
     documents = pool.index(name).documents(ids=list({hit.document for hit in results}))
-    known = {each["id"]: (each["title"] or "", each["loader"] or "") for each in documents}
+    rows = {each["id"]: (each["title"] or "", each["loader"] or "") for each in documents}
     chip = f"#{name}/" if several else "#"
-    return [Found(name, hit, f"{chip}{hit.id}", *known.get(hit.document, ("", ""))) for hit in results]
+    return [IndexHit(name, hit, f"{chip}{hit.id}", *rows.get(hit.document, ("", ""))) for hit in results]
 
 
-def search_within(name: str, query: Query, documents: Sequence[str], *, several: bool = False) -> list[Found]:
+def search_within(name: str, query: Query, documents: Sequence[str], *, several: bool = False) -> list[IndexHit]:
     """The passages that the same query finds in these documents of one index."""
     named = ", ".join(map(filters.quoted, documents))
     where = filters.joined([query.where, f"document in ({named})"])

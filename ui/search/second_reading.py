@@ -32,13 +32,16 @@ Asked = tuple[Query, tuple[tuple[str, State], ...]]
 
 def switch(query: Query) -> Query:
     """The query with a reranker where the switch is on, else as it is."""
-    known = Reranker.on_this_machine()
-    hint = HINT if known else NONE
-    if not st.toggle("Read the first hits again", key="rerank", bind=URL, help=hint, disabled=not known) or not known:
+    rerankers = Reranker.on_this_machine()
+    hint = HINT if rerankers else NONE
+    if (
+        not st.toggle("Read the first hits again", key="rerank", bind=URL, help=hint, disabled=not rerankers)
+        or not rerankers
+    ):
         return query
-    model = known[0]
-    if len(known) > 1:
-        model = st.selectbox("Reranker", known, key="reranker", bind=URL) or model
+    model = rerankers[0]
+    if len(rerankers) > 1:
+        model = st.selectbox("Reranker", rerankers, key="reranker", bind=URL) or model
     depth = st.number_input("Hits to read again", 1, 200, query.rerank_depth, key="depth", bind=URL)
     label, hint = "Order of the search ↔ reranker", "0 keeps the order of the search, 1 replaces it."
     weight = st.slider(label, 0.0, 1.0, query.rerank_weight, 0.05, key="reweigh", bind=URL, help=hint)

@@ -15,7 +15,7 @@ import streamlit as st
 from semsearch import Query, Results
 
 from ..shared import pool
-from .results import Found, State
+from .results import IndexHit, State
 
 if TYPE_CHECKING:
     from semsearch.search.snippets import Snippet
@@ -26,46 +26,46 @@ Name = tuple[State, int, str, bool]
 Snippets = dict[str, "Snippet"]  # by the key of the hit
 
 
-def first(found: Sequence[Found], query: Query, above: int) -> tuple[Snippets, bool]:
+def first(hits: Sequence[IndexHit], query: Query, above: int) -> tuple[Snippets, bool]:
     """A snippet of each hit, and whether they are the best ones by now of those `above` the line of chance.
 
     Those below it have no sentence that is near in meaning.
     """
-    best = _remembered(found, query)
-    waiting = _waiting(found, query, above, best)
+    best = _remembered(hits, query)
+    waiting = _waiting(hits, query, above, best)
     best |= _made(waiting[:AT_ONCE], query)
-    rest = [each for each in found if each.key not in best]
+    rest = [each for each in hits if each.key not in best]
     return best | _found(rest, replace(query, mode="keyword")), len(waiting) <= AT_ONCE
 
 
-def complete(found: Sequence[Found], query: Query, above: int) -> None:
+def complete(hits: Sequence[IndexHit], query: Query, above: int) -> None:
     """Find the best ones, for the next call of `first`."""
-    _made(_waiting(found, query, above, _remembered(found, query)), query)
+    _made(_waiting(hits, query, above, _remembered(hits, query)), query)
 
 
-def _waiting(found: Sequence[Found], query: Query, above: int, best: Snippets) -> list[Found]:
+def _waiting(hits: Sequence[IndexHit], query: Query, above: int, best: Snippets) -> list[IndexHit]:
     """The hits whose best sentence is to be found by meaning."""
     by_meaning = query.mode != "keyword" and bool(query.text.strip())
-    return [each for each in found[:above] if each.key not in best] if by_meaning else []
+    return [each for each in hits[:above] if each.key not in best] if by_meaning else []
 
 
-def _remembered(found: Sequence[Found], query: Query) -> Snippets:
-    known = _known()
-    return {each.key: known[name] for each, name in _named(found, query) if name in known}
+def _remembered(hits: Sequence[IndexHit], query: Query) -> Snippets:
+    kept = _known()
+    return {each.key: kept[name] for each, name in _named(hits, query) if name in kept}
 
 
-def _made(found: Sequence[Found], query: Query) -> Snippets:
+def _made(hits: Sequence[IndexHit], query: Query) -> Snippets:
     """The snippets, which are remembered."""
-    made, known = _found(found, query), _known()
-    known.update({name: made[each.key] for each, name in _named(found, query)})
-    for old in list(known)[: max(0, len(known) - KEPT)]:
-        del known[old]
+    made, kept = _found(hits, query), _known()
+    kept.update({name: made[each.key] for each, name in _named(hits, query)})
+    for old in list(kept)[: max(0, len(kept) - KEPT)]:
+        del kept[old]
     return made
 
 
-def _found(found: Iterable[Found], query: Query) -> Snippets:
+def _found(hits: Iterable[IndexHit], query: Query) -> Snippets:
     made: Snippets = {}
-    for index, group in groupby(sorted(found, key=lambda each: each.index), key=lambda each: each.index):
+    for index, group in groupby(sorted(hits, key=lambda each: each.index), key=lambda each: each.index):
         own = list(group)
         results = Results(query, tuple(each.hit for each in own), {})
         made |= {each.key: one for each, one in zip(own, pool.index(index).snippets(results), strict=True)}
@@ -73,12 +73,12 @@ def _found(found: Iterable[Found], query: Query) -> Snippets:
 
 
 def _known() -> dict[Name, Snippet]:
-    known: dict[Name, Snippet] = st.session_state.setdefault("snippets", {})
-    return known
+    kept: dict[Name, Snippet] = st.session_state.setdefault("snippets", {})
+    return kept
 
 
-def _named(found: Sequence[Found], query: Query) -> list[tuple[Found, Name]]:
+def _named(hits: Sequence[IndexHit], query: Query) -> list[tuple[IndexHit, Name]]:
     """Each with what its best sentence depends on."""
-    states = {name: pool.state(pool.index(name)) for name in {each.index for each in found}}
+    states = {name: pool.state(pool.index(name)) for name in {each.index for each in hits}}
     how = query.text, query.mode == "keyword"
-    return [(each, (states[each.index], each.hit.id, *how)) for each in found]
+    return [(each, (states[each.index], each.hit.id, *how)) for each in hits]

@@ -28,11 +28,11 @@ def data(names: Sequence[str]) -> list[str]:
     text = " ".join(str(st.session_state.pop(TYPED, "")).split())[:LONGEST]
     if len(text) < LEAST:
         return []
-    wanted = text.casefold()
-    found = dict.fromkeys(
-        visible(one_line(each, LONGEST)) for each in _titles(names, text) if wanted in each.casefold()
+    begun = text.casefold()
+    titles = dict.fromkeys(
+        visible(one_line(each, LONGEST)) for each in _titles(names, text) if begun in each.casefold()
     )
-    return sorted(found, key=lambda each: not each.casefold().startswith(wanted))[:MOST]
+    return sorted(titles, key=lambda each: not each.casefold().startswith(begun))[:MOST]
 
 
 def _titles(names: Sequence[str], text: str) -> Iterator[str]:

@@ -71,5 +71,5 @@ def _cookies(headers: Headers) -> list[str]:
     return [each.strip() for header in headers.getlist("cookie") for each in header.split(";") if each.strip()]
 
 
-def _has(headers: Headers, wanted: Mapping[str, str]) -> bool:
-    return all(headers.get(name) == value for name, value in wanted.items())
+def _has(headers: Headers, values: Mapping[str, str]) -> bool:
+    return all(headers.get(name) == value for name, value in values.items())

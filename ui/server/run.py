@@ -56,15 +56,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--max-upload", type=int, required=True, metavar="MB")
     parser.add_argument("--browser", action="store_true")
-    wanted = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        gate = guarded(wanted.port, wanted.max_upload, os.environ.pop(TOKEN, ""))
-        listening = _listen(wanted.port)
+        gate = guarded(options.port, options.max_upload, os.environ.pop(TOKEN, ""))
+        listening = _listen(options.port)
     except SemsearchError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code
     with listening, tempfile.TemporaryDirectory(prefix="semsearch-ui-") as folder:
-        if wanted.browser:
+        if options.browser:
             window.open_at(gate.identity, Path(folder))
         return serve(gate, listening)
 

@@ -42,12 +42,12 @@ def several(key: str, most: int) -> list[str]:
     hint = "Add a model with a template."
     with right.popover("Template", icon=":material/add:", width="stretch", help=hint):
         _add_with_template(key)
-    wanted = [name.strip() for name in dict.fromkeys(names) if name.strip()]
-    if len(wanted) > most:
+    chosen = [name.strip() for name in dict.fromkeys(names) if name.strip()]
+    if len(chosen) > most:
         messages.warning(f"Only the first {most} are used. Remove some to see the others.")
-    if not wanted:
+    if not chosen:
         messages.info("Choose an encoder.")
-    return wanted[:most]
+    return chosen[:most]
 
 
 def one(label: str, key: str, hint: str, on_change: Callable[[], None] | None = None) -> str:
@@ -129,12 +129,12 @@ def fetch(model: str) -> None:
 
 def load(names: Sequence[str]) -> dict[str, Encoder]:
     """The encoders that could be loaded, by name."""
-    found = {}
+    loaded = {}
     for name in names:
         with errors_of(name):
             if is_local(name):
-                found[name] = pool.encoder(name)
-    return found
+                loaded[name] = pool.encoder(name)
+    return loaded
 
 
 def measure_each(
@@ -205,5 +205,5 @@ def short_name(name: str) -> str:
     'bert#cot-bert'
     """
     model, mark, template = name.partition("#")
-    found = (model.rstrip("/").rpartition("/")[2] or model) + mark + template
-    return found if len(found) <= 44 else "…" + found[-43:]
+    short = (model.rstrip("/").rpartition("/")[2] or model) + mark + template
+    return short if len(short) <= 44 else "…" + short[-43:]

@@ -32,11 +32,11 @@ def show(names: Sequence[str]) -> None:
     index = pool.index(name)
     grown = len(index).bit_length()  # other examples only once it has doubled
     key = ("examples", *pool.state(index)[:2], grown)
-    found = background.result(key, lambda: questions(index), "Looking for questions that it can answer …")
-    if found:
+    drawn_questions = background.result(key, lambda: questions(index), "Looking for questions that it can answer …")
+    if drawn_questions:
         st.caption("For example")
         row = st.container(horizontal=True)
-        for each in found:
+        for each in drawn_questions:
             widgets.button(each, "search", _ask, (each,), place=row, key=f"example {each}")
 
 
@@ -67,16 +67,16 @@ def filling(names: list[str]) -> None:
 
 def questions(index: Index) -> list[str]:
     """Up to three, each of another document, which is the first hit of a search for it."""
-    found: dict[str, str] = {}
+    asked: dict[str, str] = {}
     for document, text in list(_drawn(index))[:TRIED]:
-        if len(found) < SHOWN and document not in found and text not in found.values():
+        if len(asked) < SHOWN and document not in asked and text not in asked.values():
             try:
                 hits = index.search(text, k=1)
             except SemsearchError:
-                return list(found.values())
+                return list(asked.values())
             if hits and hits[0].document == document:
-                found[document] = text
-    return list(found.values())
+                asked[document] = text
+    return list(asked.values())
 
 
 def _drawn(index: Index) -> Iterator[tuple[str, str]]:
@@ -98,11 +98,11 @@ def drawn(
     >>> list(drawn({"a": "A bowline is a knot that holds.", "b": "…"}, {"b": "How soap is made"}, {"a": "Two knots"}))
     [('b', 'How soap is made'), ('a', 'What is a bowline?'), ('a', 'Two knots')]
     """
-    yield from ((name, found[1].strip()) for name, text in texts.items() if (found := QUESTION.search(text)))
+    yield from ((name, asked[1].strip()) for name, text in texts.items() if (asked := QUESTION.search(text)))
     named = [(name, title) for each in (titles, headings) for name, title in each.items()]
     named = [(name, title) for name, title in named if len(title.split()) in TITLE_WORDS and PLAIN.fullmatch(title)]
     yield from ((name, title) for name, title in named if re.match(ASKING, title))
     for name, text in texts.items():
-        if found := SUBJECT.search(text):
-            yield name, f"What {found[3]} {found[1].lower()} {found[2]}?"
+        if asked := SUBJECT.search(text):
+            yield name, f"What {asked[3]} {asked[1].lower()} {asked[2]}?"
     yield from ((name, title) for name, title in named if not re.match(ASKING, title))

@@ -31,28 +31,28 @@ def reserve() -> None:
 
 def settle(path: str) -> None:
     """Put the index that the page at this address shows into its URL, under its present name."""
-    found = current() or parameters(path).get(KEY, [])
-    if found and (found != current() or EARLIER in st.query_params):
-        choose(found)
+    names = current() or parameters(path).get(KEY, [])
+    if names and (names != current() or EARLIER in st.query_params):
+        choose(names)
 
 
 def fill() -> None:
     """Draw the choice for a page that has not, because it needs no index."""
-    if SLOT in st.session_state and (known := admin.names()):
-        _one(known, lambda: None)
+    if SLOT in st.session_state and (existing := admin.names()):
+        _one(existing, lambda: None)
 
 
 def _place() -> DeltaGenerator:
-    found: DeltaGenerator = st.session_state.pop(SLOT, None) or st.sidebar
-    return found
+    place: DeltaGenerator = st.session_state.pop(SLOT, None) or st.sidebar
+    return place
 
 
 def names() -> list[str]:
     """The indexes of the home, sorted; where there is none, the page explains what to do."""
-    found = admin.names()
-    if not found:
+    existing = admin.names()
+    if not existing:
         messages.info("There is no index yet. Create one on the page Indexes.")
-    return found
+    return existing
 
 
 def current() -> list[str]:
@@ -82,60 +82,62 @@ def choose(chosen: Sequence[str]) -> None:
 
 def parameters(path: str) -> dict[str, list[str]]:
     """The current indexes as parameters of a link to this page; without a choice the one that the page would show."""
-    found = current()
-    if not found and path != SEARCH and (known := admin.names()):
-        found = [_default(known)]
-    return {KEY: found} if found else {}
+    chosen = current()
+    if not chosen and path != SEARCH and (existing := admin.names()):
+        chosen = [_default(existing)]
+    return {KEY: chosen} if chosen else {}
 
 
 def index(on_change: Callable[[], None] = lambda: None) -> str | None:
     """The current index, by default the first with documents; None, with a note, for a missing one."""
-    known = names()
-    if not known:
+    existing = names()
+    if not existing:
         return None
-    warn_of_missing(known)
-    chosen = _one(known, on_change)
+    warn_of_missing(existing)
+    chosen = _one(existing, on_change)
     if chosen is None and not any(jobs.busy(each) for each in current()):
         messages.info("Choose an index.")
     return chosen
 
 
-def _one(known: Sequence[str], on_change: Callable[[], None]) -> str | None:
+def _one(existing: Sequence[str], on_change: Callable[[], None]) -> str | None:
     def changed() -> None:
         choose([st.session_state[KEY]])
         on_change()
 
-    wanted = (current() or [_default(known)])[0]
-    st.session_state[KEY] = wanted if wanted in known else None
-    chosen: str | None = _place().selectbox("Index", known, key=KEY, on_change=changed, placeholder="Choose one")
+    name = (current() or [_default(existing)])[0]
+    st.session_state[KEY] = name if name in existing else None
+    chosen: str | None = _place().selectbox("Index", existing, key=KEY, on_change=changed, placeholder="Choose one")
     return chosen
 
 
-def several(known: Sequence[str], *, all_of_them: bool = False, **other: Any) -> list[str]:
+def several(existing: Sequence[str], *, all_of_them: bool = False, **other: Any) -> list[str]:
     """The current indexes that exist; with no choice `all_of_them`, or the first with documents.
 
     None where only missing ones are chosen, which a note names. `other` is for st.multiselect.
     """
-    wanted = current()
-    warn_of_missing(known)
-    st.session_state[KEY] = [each for each in wanted or ([] if all_of_them else [_default(known)]) if each in known]
+    chosen_before = current()
+    warn_of_missing(existing)
+    st.session_state[KEY] = [
+        each for each in chosen_before or ([] if all_of_them else [_default(existing)]) if each in existing
+    ]
     changed = lambda: choose(st.session_state[KEY])  # noqa: E731
-    chosen = _place().multiselect("Indexes", known, key=KEY, on_change=changed, **other)
-    return list(known) if all_of_them and not wanted else chosen
+    chosen = _place().multiselect("Indexes", existing, key=KEY, on_change=changed, **other)
+    return list(existing) if all_of_them and not chosen_before else chosen
 
 
-def warn_of_missing(known: Sequence[str]) -> None:
+def warn_of_missing(existing: Sequence[str]) -> None:
     """Name the current indexes that do not exist."""
     for each in dict.fromkeys(current()):
-        if each not in known:
+        if each not in existing:
             text, show = (COMING, messages.info) if jobs.busy(each) else (MISSING, messages.warning)
             show(text.format(each))
 
 
-def _default(known: Sequence[str]) -> str:
+def _default(existing: Sequence[str]) -> str:
     """The first index with documents, and the same one for the rest of the session."""
-    if st.session_state.get(DEFAULT) not in known:
-        st.session_state[DEFAULT] = next((name for name in known if _documents(name)), known[0])
+    if st.session_state.get(DEFAULT) not in existing:
+        st.session_state[DEFAULT] = next((name for name in existing if _documents(name)), existing[0])
     return str(st.session_state[DEFAULT])
 
 

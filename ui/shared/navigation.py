@@ -66,10 +66,10 @@ def go_on(path: str) -> None:
     st.session_state[GO_ON] = path
 
 
-def wanted() -> str | None:
+def next_page() -> str | None:
     """The address that the last click leads to, once."""
-    found: str | None = st.session_state.pop(GO_ON, None)
-    return found
+    path: str | None = st.session_state.pop(GO_ON, None)
+    return path
 
 
 def uses(*names: str) -> None:
@@ -85,7 +85,7 @@ def ignored() -> list[str]:
 
 def tell_ignored(place: Place) -> None:
     """Name them, unless the page has shown nothing because its index is missing."""
-    names, known = ignored(), admin.names()
-    if names and known and all(each in known for each in index_picker.current()):
+    names, existing = ignored(), admin.names()
+    if names and existing and all(each in existing for each in index_picker.current()):
         what = "parameter" if len(names) == 1 else "parameters"
         messages.warning(f"This page has no use for the {what} {', '.join(names)} of its address.", place)

@@ -82,25 +82,25 @@ def read(text: str) -> list[Pair]:
         with suppress(ValueError):
             json.loads(text)
             raise SemsearchError("This is one JSON list.", 'Write one object a line: {"sentence1": …, "sentence2": …}')
-    found = []
+    listed = []
     for pair in _of_lines(text) if start.startswith("{") else _of_rows(_rows(text)):
-        found.append(pair)
-        if len(found) > MOST:
+        listed.append(pair)
+        if len(listed) > MOST:
             raise SemsearchError(f"There are more than {MOST:,} pairs.", "Use fewer, or: semsearch sts --pairs FILE")
-    return found
+    return listed
 
 
 def read_scored(text: str) -> list[Pair]:
     """The same, where every pair must have a score. Raises SemsearchError."""
-    found = read(text)
-    if lacking := sum(pair.gold is None for pair in found):
-        raise SemsearchError(f"{lacking} of {len(found)} pairs have no score.", WRITE)
-    return found
+    listed = read(text)
+    if lacking := sum(pair.gold is None for pair in listed):
+        raise SemsearchError(f"{lacking} of {len(listed)} pairs have no score.", WRITE)
+    return listed
 
 
-def split(found: Sequence[Pair]) -> tuple[tuple[tuple[str, str], ...], tuple[float, ...]]:
+def split(pairs: Sequence[Pair]) -> tuple[tuple[tuple[str, str], ...], tuple[float, ...]]:
     """Sentences and scores of pairs that all have a score, as the functions of semsearch take them."""
-    return tuple((pair.first, pair.second) for pair in found), tuple(pair.gold or 0.0 for pair in found)
+    return tuple((pair.first, pair.second) for pair in pairs), tuple(pair.gold or 0.0 for pair in pairs)
 
 
 def _of_lines(text: str) -> Iterator[Pair]:

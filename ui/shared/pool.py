@@ -105,9 +105,9 @@ def _stamps(name: str) -> FileStamps:
     files = [Path(path + toml).expanduser()] if toml else []
     if folder.is_dir():
         files += [*folder.glob("*"), *folder.glob("[0-9]*_*/*")]  # the modules of sentence-transformers
-    found = []
+    stamps = []
     for file in sorted(files):
         with suppress(OSError, ValueError):
             stat = file.stat()
-            found.append((str(file), stat.st_ino, stat.st_size, stat.st_mtime_ns))
-    return tuple(found)
+            stamps.append((str(file), stat.st_ino, stat.st_size, stat.st_mtime_ns))
+    return tuple(stamps)

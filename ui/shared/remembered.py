@@ -25,17 +25,17 @@ def on() -> bool:
 
 def switch(keep: bool) -> None:
     """Keep them from now on, or none, with those that are there; saved searches stay."""
-    change(SEARCHES, lambda found: {**found, SWITCH: keep, "recent": found.get("recent", []) if keep else []})
+    change(SEARCHES, lambda content: {**content, SWITCH: keep, "recent": content.get("recent", []) if keep else []})
     if not keep:
         delete(COMPARISONS)
 
 
 def read(file: str) -> JsonObject:
     """The object in a file, {} where it has none."""
-    found: object = None
+    content: object = None
     with suppress(OSError, ValueError):
-        found = json.loads(_place(file).read_text(encoding="utf-8"))
-    return found if isinstance(found, dict) else {}
+        content = json.loads(_place(file).read_text(encoding="utf-8"))
+    return content if isinstance(content, dict) else {}
 
 
 def change(file: str, changed: Callable[[JsonObject], JsonObject]) -> None:

@@ -137,20 +137,20 @@ def _start(model: str, pieces: Pieces, full: bool, on: Sample, seeds: int = 0) -
             "sha256": runs.digest([*on.pairs, *on.gold, *on.texts]),
         }
         unsaved = runs.save(runs.new(MEASURE, encoder_picker.short_name(model), settings, rows))
-        found = f"{len(rows)} templates were tried; the page Templates shows the best."
-        return jobs.Outcome(found, (messages.capitalized(unsaved),) if unsaved else ())
+        sentence = f"{len(rows)} templates were tried; the page Templates shows the best."
+        return jobs.Outcome(sentence, (messages.capitalized(unsaved),) if unsaved else ())
 
     jobs.begin(KEY, "Searching templates", work)
 
 
 def _results() -> None:
     """The saved searches, one of them shown."""
-    known = list(runs.newest_first(MEASURE).values())
-    if not known:
+    saved = list(runs.newest_first(MEASURE).values())
+    if not saved:
         return
-    labels = [f"{run.get('encoder')} · {runs.describe_settings(run)} · {runs.finished_at(run)}" for run in known]
-    at = st.selectbox("Saved searches", range(len(known)), 0, labels.__getitem__, f"search of {len(known)}")
-    rows = known[at]["rows"]
+    labels = [f"{run.get('encoder')} · {runs.describe_settings(run)} · {runs.finished_at(run)}" for run in saved]
+    at = st.selectbox("Saved searches", range(len(saved)), 0, labels.__getitem__, f"search of {len(saved)}")
+    rows = saved[at]["rows"]
     if not rows:
         return
     tables.select(rows, COLUMNS, "tried templates", lambda ticked: use(rows[ticked[0]]["template"]))

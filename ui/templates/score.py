@@ -27,15 +27,15 @@ A man is slicing bread.\tA dog runs over the grass.\t0.2"""
 def show(text: str, model: str, checked: TemplateCheck | None) -> list[Pair]:
     """A box for pairs, the score of the template on them, and those of others. Returns the pairs."""
     st.subheader("Its score on your pairs")
-    found: list[Pair] = []
+    rated: list[Pair] = []
     hint = (
         "sentence1, sentence2, score: CSV, tab-separated or JSON lines. Ctrl+Enter applies them. Choose a template on "
         "one set of pairs and report it on another."
     )
     pasted = st.text_area("Pairs, one per line", "", 130, None, "template pairs", hint, placeholder=EXAMPLE)
     with messages.errors():
-        found = scored_pairs(pasted or "")
-    if not found:
+        rated = scored_pairs(pasted or "")
+    if not rated:
         st.caption("Paste pairs with human scores. More pairs give a more reliable score.")
     elif not model:
         messages.info(
@@ -45,29 +45,29 @@ def show(text: str, model: str, checked: TemplateCheck | None) -> list[Pair]:
     elif checked is None or any(finding.severity == "error" for finding in checked.findings):
         messages.info("The template cannot be scored as it is: see the errors above.")
     else:
-        _scored(text, model, found, checked)
+        _scored(text, model, rated, checked)
     _tried()
-    return found
+    return rated
 
 
 def scored_pairs(text: str) -> list[Pair]:
     """Pairs that all have a score, two or more, or none at all. Raises SemsearchError."""
-    found = pairs.read_scored(text)
-    if len(found) == 1:
+    rated = pairs.read_scored(text)
+    if len(rated) == 1:
         raise SemsearchError("One pair has no order.", "Paste two pairs or more.")
-    if len(found) > MOST:
+    if len(rated) > MOST:
         raise SemsearchError(f"There are more than {MOST:,} pairs.", "Use fewer, or: semsearch templates search")
-    return found
+    return rated
 
 
-def _scored(text: str, model: str, found: Sequence[Pair], checked: TemplateCheck) -> None:
+def _scored(text: str, model: str, rated: Sequence[Pair], checked: TemplateCheck) -> None:
     with encoder_picker.errors_of(model):
-        scores = _score(model, text, found)
+        scores = _score(model, text, rated)
         if scores is None:
             return
         cost = (checked.sample or {}).get("cost")
         correlations = {name: scores[name] for name in MEASURES}
-        row = {"template": text, "model": model, "pairs": len(found), **correlations, "tokens": cost}
+        row = {"template": text, "model": model, "pairs": len(rated), **correlations, "tokens": cost}
         tried = st.session_state.setdefault(TRIED, [])
         if row not in tried:
             tried.append(row)
@@ -79,7 +79,7 @@ def _scored(text: str, model: str, found: Sequence[Pair], checked: TemplateCheck
             st.caption("A correlation needs scores and cosines that are not all the same.")
         rows = [
             {"sentence1": pair.first, "sentence2": pair.second, "score": pair.gold, "cosine": cosine}
-            for pair, cosine in zip(found, scores["cosines"], strict=True)
+            for pair, cosine in zip(rated, scores["cosines"], strict=True)
         ]
         with st.expander("Pair by pair"):
             tables.show(rows, {"cosine": st.column_config.NumberColumn(format="%.3f")})
@@ -89,15 +89,15 @@ class Superseded(SemsearchError):
     """Another template was typed before this one was scored."""
 
 
-def _score(model: str, text: str, found: Sequence[Pair]) -> JsonObject | None:
+def _score(model: str, text: str, rated: Sequence[Pair]) -> JsonObject | None:
     """The score, or None while it is computed beside the page: loading a model takes seconds."""
-    both, gold = pairs.split(found)
-    wanted = st.session_state.setdefault(WANTED, {})
-    wanted["text"] = text
+    both, gold = pairs.split(rated)
+    request = st.session_state.setdefault(WANTED, {})
+    request["text"] = text
 
     def work() -> JsonObject:
         """Cosines, Spearman and Pearson in percent, None where there is none."""
-        if wanted["text"] != text:
+        if request["text"] != text:
             raise Superseded("superseded.")
         scores = sts(both, Encoder.load(model, template=text), gold=gold)
         correlations = {name: getattr(scores, name) for name in MEASURES}

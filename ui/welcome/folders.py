@@ -16,8 +16,8 @@ def suggested(typed: str) -> list[str]:
     """Folders whose names complete what is typed: those of the home and the present folder, and below `typed`."""
     below = [expanded(typed)] if typed else []
     levels = [*below, *(folder for start in below for folder in _folders(start)), Path.home(), Path.cwd()]
-    found = (folder for start in levels for folder in _folders(start))
-    return list(dict.fromkeys(map(shortened, islice(found, MOST))))
+    folders = (folder for start in levels for folder in _folders(start))
+    return list(dict.fromkeys(map(shortened, islice(folders, MOST))))
 
 
 def _folders(place: Path) -> Iterator[Path]:

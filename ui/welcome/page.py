@@ -54,8 +54,8 @@ def _folder() -> str:
     """The field for a folder: it completes the names of folders, and takes any path that is typed."""
     typed = str(st.session_state.get(PATH) or "")
     hint = "The folder, or a single file. It is only read. Type a part of its name, or all of its path, then Enter."
-    known = folders.suggested(typed)
-    options = known if typed in ("", *known) else [typed, *known]
+    places = folders.suggested(typed)
+    options = places if typed in ("", *places) else [typed, *places]
     chosen = st.selectbox(
         "Folder",
         options,
@@ -75,25 +75,25 @@ def _surveyed(place: Path, told_at: DeltaGenerator) -> bool:
         if not place.exists():
             raise SemsearchError(f"{place} does not exist.", "Check the path.")
         work = lambda: admin.survey(place)  # noqa: E731
-        found = background.result(("survey", str(place)), work, "Counting files, and reading some of them …")
-        if found is None:
+        estimate = background.result(("survey", str(place)), work, "Counting files, and reading some of them …")
+        if estimate is None:
             return True  # one need not wait for it
-        messages.caption(told(found))
-        return found.files > 0
+        messages.caption(described(estimate))
+        return estimate.files > 0
     return False
 
 
-def told(found: Survey) -> str:
+def described(survey: Survey) -> str:
     """A survey in one line."""
-    if not found.files:
+    if not survey.files:
         return "There is no file in it that can be read."
-    kinds = [f"{each.files:,} {each.suffix or 'without suffix'}" for each in found.types[:MOST_TYPES]]
-    kinds += [f"{count(len(found.types) - MOST_TYPES, 'other type')}"] if len(found.types) > MOST_TYPES else []
-    least = "" if found.complete else "more than "
-    parts = [f"{least}{count(found.files, 'file')} ({', '.join(kinds)})", size(found.bytes)]
-    if found.seconds is not None:
-        parts.append(f"about {count(found.passages, 'passage')}, {_minutes(found.seconds)} on this machine")
-    return " · ".join([*parts, *([f"{found.skipped:,} cannot be read"] if found.skipped else [])])
+    kinds = [f"{each.files:,} {each.suffix or 'without suffix'}" for each in survey.types[:MOST_TYPES]]
+    kinds += [f"{count(len(survey.types) - MOST_TYPES, 'other type')}"] if len(survey.types) > MOST_TYPES else []
+    least = "" if survey.complete else "more than "
+    parts = [f"{least}{count(survey.files, 'file')} ({', '.join(kinds)})", size(survey.bytes)]
+    if survey.seconds is not None:
+        parts.append(f"about {count(survey.passages, 'passage')}, {_minutes(survey.seconds)} on this machine")
+    return " · ".join([*parts, *([f"{survey.skipped:,} cannot be read"] if survey.skipped else [])])
 
 
 def _minutes(seconds: float) -> str:
@@ -101,13 +101,13 @@ def _minutes(seconds: float) -> str:
     return "less than a minute" if seconds < 50 else f"about {count(max(minutes, 1), 'minute')}"
 
 
-def _name(wanted: str) -> str:
+def _name(suggested: str) -> str:
     """A name for the index of a folder, which no other index has.
 
     >>> _name("My notes (old)")
     'My-notes-old'
     """
-    stem, taken = re.sub(r"[^\w.]+", "-", wanted).strip("-._") or "documents", admin.names()
+    stem, taken = re.sub(r"[^\w.]+", "-", suggested).strip("-._") or "documents", admin.names()
     numbered = (f"{stem}-{at}" for at in range(2, len(taken) + 3))
     return next(name for name in (stem, *numbered) if name not in taken)
 

@@ -92,7 +92,7 @@ def cells(text: str, start: int, end: int) -> list[Span]:
     """The cells of a row of a table; none of the line below its head."""
     if _RULE.fullmatch(text, start, end):
         return []
-    code = [found.span() for found in _INLINE.finditer(text, start, end) if found["code"]]
+    code = [code_span.span() for code_span in _INLINE.finditer(text, start, end) if code_span["code"]]
     borders = [each.start() for each in _BORDER.finditer(text, start, end)]
     borders = [at for at in borders if not any(first < at < last for first, last in code)]
     if not text[borders[-1] + 1 : end].strip() and len(borders) > 1:
@@ -114,20 +114,20 @@ def _lines(text: str, shown: Span) -> Iterator[tuple[str, int, int, int]]:
     """Kind, start and end of each line, and the length of the sign at its start."""
     fence = ""
     for start, end in spans(text, shown):
-        found = _LINE.match(text, start, end)
-        sign = found.end() - start if found else 0
-        if found and found["fence"] and (not fence or found["fence"].startswith(fence)):
-            fence = "" if fence else found["fence"]
+        line = _LINE.match(text, start, end)
+        sign = line.end() - start if line else 0
+        if line and line["fence"] and (not fence or line["fence"].startswith(fence)):
+            fence = "" if fence else line["fence"]
             yield "", start, end, end - start
         elif fence:
             yield "code", start, end, 0
-        elif found and found["row"]:
+        elif line and line["row"]:
             yield "row", start, end, 0
-        elif found and found["heading"]:
-            yield f"h{min(6, len(found['heading']) + 1)}", start, end, sign
-        elif found and found["item"]:
-            yield "item", start, end, found.start("item") - start if found["item"][0].isdigit() else sign
-        elif found and found["quote"]:
+        elif line and line["heading"]:
+            yield f"h{min(6, len(line['heading']) + 1)}", start, end, sign
+        elif line and line["item"]:
+            yield "item", start, end, line.start("item") - start if line["item"][0].isdigit() else sign
+        elif line and line["quote"]:
             yield "quote", start, end, sign
         else:
             yield ("p" if text[start:end].strip() else ""), start, end, 0
@@ -135,11 +135,11 @@ def _lines(text: str, shown: Span) -> Iterator[tuple[str, int, int, int]]:
 
 def _read(text: str, start: int, end: int, read: Reading) -> None:
     """Leave out the signs between these offsets."""
-    for found in _INLINE.finditer(text, start, end):
-        inner = next(name for name in _INNER if found[name] is not None)
-        first, last = found.span(inner)
-        _leave_out(read, found.start(), first)
-        _leave_out(read, last, found.end())
+    for sign in _INLINE.finditer(text, start, end):
+        inner = next(name for name in _INNER if sign[name] is not None)
+        first, last = sign.span(inner)
+        _leave_out(read, sign.start(), first)
+        _leave_out(read, last, sign.end())
         if inner == "code":
             read.literal[first:last] = [True] * (last - first)
         else:

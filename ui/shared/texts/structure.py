@@ -44,8 +44,8 @@ def blocks(
     for kind, start, end in _together(lines):
         if kind == "row":
             made.append(_table(text, start, end, matches))
-        elif found := _pieces(text, start, end, matches, signs=signs and kind != "code"):
-            made.append({"kind": kind, "pieces": found})
+        elif inner := _pieces(text, start, end, matches, signs=signs and kind != "code"):
+            made.append({"kind": kind, "pieces": inner})
     return made
 
 
@@ -81,17 +81,17 @@ def _pieces(text: str, start: int, end: int, matches: Sequence[Match], *, signs:
     """A block in pieces, without its signs; where passages overlap, the first one has what both have."""
     part = text[start:end]
     read = markup.reading(part) if signs else markup.raw(part)
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     at = start
     for each in [*matches, None]:
         first, last = (max(at, each.start), min(end, each.end)) if each else (end, end)
         if each and first >= last:
             continue
-        found += _read(read, at - start, first - start, PLAIN, [])
+        pieces += _read(read, at - start, first - start, PLAIN, [])
         if each:
-            found += _read(read, first - start, last - start, each.style, [each.key])
+            pieces += _read(read, first - start, last - start, each.style, [each.key])
         at = last
-    return found
+    return pieces
 
 
 def _read(read: markup.Reading, start: int, end: int, style: str, key: Sequence[str]) -> Iterator[Piece]:
