@@ -24,7 +24,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     create = Index.create
     monkeypatch.setattr(Index, "create", lambda name, **how: create(name, **{"encoder": "hashing"} | how))
     survey = admin.survey
-    monkeypatch.setattr(Index, "survey", lambda path, **how: survey(path, encoder="hashing", **how))
+    monkeypatch.setattr(admin, "survey", lambda path, **how: survey(path, encoder="hashing", **how))
     with at_home(tmp_path / "indexes", tmp_path, monkeypatch):
         yield tmp_path
 
@@ -144,7 +144,7 @@ def test_an_index_removed_while_a_page_is_drawn_is_told_in_one_sentence(
     name: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = "There is no index 'removed' any more. Choose another one."
-    monkeypatch.setattr(Index, "names", lambda: ["removed"])  # still there when the page asked
+    monkeypatch.setattr(admin, "names", lambda: ["removed"])  # still there when the page asked
     app = before("app").run()
     [app._page_hash] = [at for at, info in app._registered_pages.items() if info["url_pathname"] == name]
     app.run()
