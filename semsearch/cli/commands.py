@@ -59,9 +59,9 @@ TEMPLATES: Table = {
 HEADINGS: Mapping[str, Table] = {  # of `semsearch --help`
     "First steps": {
         "index": ("indexes.index_command.index", "Index files, or update an index."),
-        "query": ("query_command.query", "Find the passages closest in meaning to TEXT."),
-        "ui": ("ui_command.ui", "Open the browser pages: search, compare, inspect indexes."),
-        "similar": ("query_command.similar", "Find what is closest to a passage, a document or a file."),
+        "query": ("searching.query_command.query", "Find the passages closest in meaning to TEXT."),
+        "ui": ("serving.ui_command.ui", "Open the browser pages: search, compare, inspect indexes."),
+        "similar": ("searching.query_command.similar", "Find what is closest to a passage, a document or a file."),
         "list": ("indexes.listing.list_", "List indexes."),
         "info": ("indexes.listing.info", "Show what an index contains and how it was built."),
     },
@@ -69,10 +69,10 @@ HEADINGS: Mapping[str, Table] = {  # of `semsearch --help`
         "watch": ("indexes.index_command.watch", "Update an index whenever its files change."),
         "get": ("indexes.listing.get", "Print a passage or a document."),
         "delete": ("indexes.maintenance.delete", "Delete documents from an index; the files remain."),
-        "sql": ("sql_command.sql", "Answer a SELECT over documents, passages and metadata."),
-        "cluster": ("groups.cluster_command.cluster", "Group the documents of an index by what they are about."),
-        "dedup": ("groups.dedup_command.dedup", "Find documents that repeat others, and what to keep."),
-        "label": ("groups.label_command.label", "Label documents or texts, as in examples."),
+        "sql": ("searching.sql_command.sql", "Answer a SELECT over documents, passages and metadata."),
+        "cluster": ("searching.cluster_command.cluster", "Group the documents of an index by what they are about."),
+        "dedup": ("searching.dedup_command.dedup", "Find documents that repeat others, and what to keep."),
+        "label": ("searching.label_command.label", "Label documents or texts, as in examples."),
         "reembed": ("indexes.reembed_command.reembed", "Encode an index again, in place, with another encoder."),
         "rename": ("indexes.maintenance.rename", "Rename an index."),
         "rm": ("indexes.maintenance.rm", "Remove a whole index; the indexed files remain."),
@@ -85,10 +85,10 @@ HEADINGS: Mapping[str, Table] = {  # of `semsearch --help`
     },
     "Compare and measure": {
         "sts": ("evaluate.sts_command.sts", "Compare texts: cosine, and strength against unrelated texts."),
-        "embed": ("encoders.embed.embed", "Print the vectors of texts."),
-        "eval": ("evaluate.index_measures.eval_", "Measure an index on your queries and relevance judgements."),
-        "audit": ("evaluate.audit.audit", "Compare the vector index with exact search: recall, speed."),
-        "bench": ("evaluate.bench.bench", "Race encoder engines and vector indexes on this machine."),
+        "embed": ("encoders.embed_command.embed", "Print the vectors of texts."),
+        "eval": ("evaluate.eval_command.eval_", "Measure an index on your queries and relevance judgements."),
+        "audit": ("evaluate.audit_command.audit", "Compare the vector index with exact search: recall, speed."),
+        "bench": ("evaluate.bench_command.bench", "Race encoder engines and vector indexes on this machine."),
     },
     "Train": {
         "train": ("train.train_command.train", "Train an encoder on your own text."),
@@ -96,13 +96,13 @@ HEADINGS: Mapping[str, Table] = {  # of `semsearch --help`
         "templates": (TEMPLATES, "List, inspect, check and search prompt templates."),
     },
     "Serve": {
-        "serve": ("serve_command.serve", "Answer HTTP requests: search, write, encode, compare."),
-        "mcp": ("mcp_command.mcp", "Let assistants search your indexes (Model Context Protocol)."),
+        "serve": ("serving.serve_command.serve", "Answer HTTP requests: search, write, encode, compare."),
+        "mcp": ("serving.mcp_command.mcp", "Let assistants search your indexes (Model Context Protocol)."),
     },
     "Look after": {
         "models": (MODELS, "List, inspect, download and remove encoders and rerankers."),
-        "doctor": ("doctor.doctor.doctor", "Check this installation. Exit 1 if something is broken."),
-        "config": ("config_command.config", "Show every setting, its value and its origin."),
+        "doctor": ("doctor.doctor_command.doctor", "Check this installation. Exit 1 if something is broken."),
+        "config": ("doctor.config_command.config", "Show every setting, its value and its origin."),
     },
 }
 TABLE: Table = {name: entry for table in HEADINGS.values() for name, entry in table.items()}

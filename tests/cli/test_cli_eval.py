@@ -18,7 +18,7 @@ from test_imports import loaded_by
 
 import semsearch.evaluation.papers
 from semsearch.cli.commands import EVAL
-from semsearch.cli.evaluate import index_measures
+from semsearch.cli.evaluate import eval_command
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import UsageError
 from semsearch.evaluation import geometry, report, sts_pairs, sts_task
@@ -116,7 +116,7 @@ def test_every_task_is_named_by_eval_completed_and_explains_itself(cli: CommandL
         assert " ".join(shown.split("\n\n")[1].split()) == summary
         assert f"semsearch eval {name} " in DOCS, f"docs/evaluation.md has no example of eval {name}"
     context = SimpleNamespace(params={}, find_root=lambda: SimpleNamespace(params={}))
-    named = index_measures.complete_first(context, "t")  # type: ignore[arg-type]
+    named = eval_command.complete_first(context, "t")  # type: ignore[arg-type]
     assert named == ["transfer", "tokens", "table", "transfer"]  # the last is the index
 
 

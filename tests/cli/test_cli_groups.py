@@ -8,7 +8,7 @@ import pytest
 from helpers.commandline import CommandLine
 
 import semsearch
-from semsearch.cli.groups import dedup_command
+from semsearch.cli.searching import dedup_command
 
 ENGINE = "Diesel engines ignite by compression of the air in them and the fuel is injected late."
 

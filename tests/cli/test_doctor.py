@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from helpers.commandline import CommandLine
 
-from semsearch.cli.doctor import doctor, facts, findings
+from semsearch.cli.doctor import doctor_command, facts, findings
 from semsearch.cli.doctor.facts import Build, Facts
 from semsearch.cli.doctor.findings import Finding
 from semsearch.encoders.device import Driver
@@ -260,7 +260,7 @@ def test_the_report_keeps_its_shape(cli: CommandLine) -> None:
 def test_the_command_ends_with_1_and_the_first_fix(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     real = facts.gather("auto")
     owners = {**real.owners, "onnxruntime": ["onnxruntime", "onnxruntime-gpu"]}
-    monkeypatch.setattr(doctor, "gather", lambda device: replace(real, owners=owners))
+    monkeypatch.setattr(doctor_command, "gather", lambda device: replace(real, owners=owners))
     ran = cli("doctor", "--json")
     assert ran.code == ran.json["error"]["code"] == 1
     [broken] = [check for check in ran.json["checks"] if check["state"] == "broken"]
@@ -283,13 +283,13 @@ def test_torch_is_tried_only_where_it_should_run_on_a_gpu(cli: CommandLine, monk
 
     monkeypatch.setattr(_device, "torch_facts", lambda device: ("91002", ""))
     monkeypatch.setattr(_gpu, "trouble", lambda number: "Failed to cudaMalloc 64 bytes")
-    monkeypatch.setattr(doctor, "gather", lambda device: replace(WORKSTATION, device=device))
+    monkeypatch.setattr(doctor_command, "gather", lambda device: replace(WORKSTATION, device=device))
     shown = {check["check"]: check for check in cli.ok("doctor", "--json").json["checks"]}
     assert shown["torch gpu"]["detail"] == "works, cuDNN 91002"
     assert (shown["faiss gpu"]["state"], shown["faiss gpu"]["detail"]) == ("note", "Failed to cudaMalloc 64 bytes")
     monkeypatch.setattr(_device, "torch_facts", lambda device: ("", "no kernel image"))
     assert cli("doctor", "--device", "cuda", "--json").code == 1
-    monkeypatch.setattr(doctor, "gather", lambda device: LAPTOP)
+    monkeypatch.setattr(doctor_command, "gather", lambda device: LAPTOP)
     assert "torch gpu" not in {check["check"] for check in cli.ok("doctor", "--json").json["checks"]}
 
 
@@ -300,11 +300,11 @@ def test_an_encoder_that_leaves_the_gpu_idle_is_told() -> None:
         def __init__(self, precision: str, device: str) -> None:
             self.info = {"precision": precision, "device": device, "provider": "CPUExecutionProvider"}
 
-    idle = doctor._ran(WORKSTATION, Ran("fp32", "cpu"))  # type: ignore[arg-type]
+    idle = doctor_command._ran(WORKSTATION, Ran("fp32", "cpu"))  # type: ignore[arg-type]
     assert (idle.state, idle.fix) == ("note", "For the reason: semsearch doctor --device cuda")
-    assert doctor._ran(WORKSTATION, Ran("int8", "cpu")).state == "ok"  # type: ignore[arg-type]
-    assert doctor._ran(WORKSTATION, Ran("fp32", "cuda:0")).state == "ok"  # type: ignore[arg-type]
-    assert doctor._ran(LAPTOP, Ran("fp32", "cpu")).state == "ok"  # type: ignore[arg-type]
+    assert doctor_command._ran(WORKSTATION, Ran("int8", "cpu")).state == "ok"  # type: ignore[arg-type]
+    assert doctor_command._ran(WORKSTATION, Ran("fp32", "cuda:0")).state == "ok"  # type: ignore[arg-type]
+    assert doctor_command._ran(LAPTOP, Ran("fp32", "cpu")).state == "ok"  # type: ignore[arg-type]
 
 
 def test_doctor_does_not_import_torch_without_a_gpu(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("mcp")
 
 from semsearch import Document, Index
-from semsearch.cli.mcp_command import PORT
+from semsearch.cli.serving.mcp_command import PORT
 from semsearch.serve.mcp.http import PATH
 from semsearch.serve.mcp.tools import TOOLS
 

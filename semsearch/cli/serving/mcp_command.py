@@ -10,7 +10,7 @@ import typer
 from semsearch.cli.lookup import existing_index, use_device
 from semsearch.cli.options import DeviceOption, Options, complete_index, flag, value
 from semsearch.cli.output import console
-from semsearch.cli.own_process import become
+from semsearch.cli.serving.own_process import become
 from semsearch.errors import MissingExtra, UnknownName, UsageError
 from semsearch.utils.web.visitors import HERE
 

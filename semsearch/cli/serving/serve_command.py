@@ -11,7 +11,7 @@ from semsearch import settings
 from semsearch.cli.lookup import use_device
 from semsearch.cli.options import RERANKERS, DeviceOption, Options, complete_encoder, complete_reranker, value
 from semsearch.cli.output import console
-from semsearch.cli.own_process import become
+from semsearch.cli.serving.own_process import become
 from semsearch.errors import MissingExtra, UsageError
 from semsearch.utils.web.visitors import HERE
 

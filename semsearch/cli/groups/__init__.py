@@ -1,1 +1,0 @@
-"""Commands about what is alike in an index: dedup, cluster, label."""
