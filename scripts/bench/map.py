@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import random
 import re
-import shutil
 import statistics
 import sys
 import tempfile
@@ -26,11 +25,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.common.by import By
-
-from scripts.shared.pages_served import Pages, served
+from scripts.shared.browser import Pages, awaited, browsing, served
 from semsearch import Document, Index, admin
 
 PATIENCE = 300  # seconds
@@ -96,14 +91,13 @@ def documents(count: int) -> Iterator[Document]:
 
 def measure(server: Pages, count: int) -> str:
     """One line of the table."""
-    browser = chromium()
-    try:
+    with browsing(1360, 1000) as browser:
         browser.get(server.printed)
         url = f"{server.address}/map?n={name_of(count)}&by=folder&layout=PCA"
 
         def opened() -> None:
             browser.get(url)
-            until(browser, DRAWN)
+            awaited(lambda: browser.execute_script(DRAWN), PATIENCE)
 
         first, again = seconds(opened), seconds(opened)
         x, y, width, height = browser.execute_script(PLACE)
@@ -131,7 +125,7 @@ def measure(server: Pages, count: int) -> str:
         def click() -> None:
             for kind in ("mousePressed", "mouseReleased"):
                 hand(kind, 4 * (MOVES // 2) - 120, MOVES // 2, 1)
-            until(browser, "return document.querySelectorAll('.passage').length")
+            awaited(lambda: browser.execute_script("return document.querySelectorAll('.passage').length"), PATIENCE)
 
         took = seconds(click)
         told = (
@@ -140,13 +134,6 @@ def measure(server: Pages, count: int) -> str:
         return (
             f"{count:<8,} {first:7.1f}  {again:7.1f}  {statistics.median(draws):7.1f}  {'  '.join(told)}  {took:7.1f}"
         )
-    finally:
-        browser.quit()
-
-
-def slow(times: Sequence[float]) -> float:
-    """The slowest of twenty."""
-    return sorted(times)[int(SLOW * len(times))]
 
 
 def watched(browser: Any, act: Callable[[], Any]) -> tuple[Sequence[float], Sequence[float]]:
@@ -156,21 +143,6 @@ def watched(browser: Any, act: Callable[[], Any]) -> tuple[Sequence[float], Sequ
     times, told = browser.execute_script("window.over_ = true; return [window.frames_, window.draws_]")
     draws = [float(re.findall(r"[\d.]+(?= ms)", one)[0]) for one in told]
     return [after - before for before, after in pairwise(times)], draws
-
-
-def chromium() -> Any:
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or ""
-    for each in ("--no-sandbox", "--headless", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1360,1000"):
-        options.add_argument(each)
-    return webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-
-
-def until(browser: Any, script: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not browser.execute_script(script):
-        assert time.monotonic() < end, browser.find_element(By.TAG_NAME, "body").text
-        time.sleep(0.05)
 
 
 def seconds(act: Callable[[], Any]) -> float:

@@ -13,29 +13,22 @@ are used as they are.
 
 from __future__ import annotations
 
-import argparse
-import json
-import lzma
 import os
-import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from scripts.shared import machine
-from scripts.shared.pages_served import served
-from scripts.shared.places import DATA
+from scripts.shared import figures
+from scripts.shared.browser import awaited, browsing, served
+from scripts.shared.places import leads
 from semsearch import Document, Index, admin
 
 PAGES = LARGE, SMALL = ("large", "small")
@@ -43,7 +36,7 @@ FEW = 300
 TIMES = ("first", "all", "sentences")
 PARTS = (*TIMES, "re-rank")
 GOALS_MS = {"first": 300.0, "all": 600.0}
-PATIENCE = 120  # seconds
+WINDOW = (1300, 1600)
 QUESTIONS = (
     "who discovered the structure of the atom",
     "a river that crosses several countries",
@@ -78,23 +71,25 @@ document.addEventListener(event, told => {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = figures.arguments(__doc__)
     parser.add_argument("--passages", type=int, default=30_000)
     parser.add_argument("--encoder", default="default")
     parser.add_argument("--home", type=Path, help="where the two indexes are, or will be")
-    parser.add_argument("-o", "--out", type=Path)
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         home = wanted.home or Path(scratch)
         for name, count in ((LARGE, wanted.passages), (SMALL, FEW)):
             build(home, name, count, wanted.encoder)
         os.environ["SEMSEARCH_CACHE"] = str(Path(scratch) / "cache.db")  # no sentence was read in an earlier run
-        figures = measured(home)
-    figures |= {"machine": machine.describe(), "encoder": wanted.encoder, "load": os.getloadavg()[0]}
-    print(told(figures))
-    if wanted.out:
-        wanted.out.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    return 0 if all(figures[LARGE][part] <= goal for part, goal in GOALS_MS.items()) else 1
+        found = measured(home)
+    note = (
+        f"{found['questions']} questions, encoder {wanted.encoder}. The first hit on the large index takes "
+        f"{found[LARGE]['first'] / found[SMALL]['first']:.2f} times as long as on the small one; the page "
+        f"{found[LARGE]['sentences'] / found['search']['all']:.1f} times as long as the search alone. "
+        f"Load {os.getloadavg()[0]:.1f} at the end."
+    )
+    figures.show(table(found), note, found, wanted.output)
+    return 0 if all(found[LARGE][part] <= goal for part, goal in GOALS_MS.items()) else 1
 
 
 def build(home: Path, name: str, count: int, encoder: str) -> None:
@@ -107,17 +102,20 @@ def build(home: Path, name: str, count: int, encoder: str) -> None:
 
 
 def paragraphs() -> Iterator[Document]:
-    with lzma.open(DATA / "enwiki_leads" / "corpus.jsonl.xz", "rt", encoding="utf-8") as lines:
-        for line in lines:
-            row = json.loads(line)
-            told = {"words": len(row["text"].split()), "initial": row["title"][:1].lower(), "url": row["url"]}
-            yield Document(row["_id"], row["text"], told, title=row["title"])
+    for row in leads():
+        metadata = {"words": len(row["text"].split()), "initial": row["title"][:1].lower(), "url": row["url"]}
+        yield Document(row["_id"], row["text"], metadata, title=row["title"])
 
 
 def measured(home: Path) -> dict[str, Any]:
     """Medians in ms; the first question warms everything up and does not count."""
     took: dict[str, dict[str, list[float]]] = {name: {} for name in (LARGE, SMALL, "search")}
-    with served(home) as server, browsing() as one, browsing() as other, Index.open(home / LARGE) as index:
+    with (
+        served(home) as server,
+        browsing(*WINDOW) as one,
+        browsing(*WINDOW) as other,
+        Index.open(home / LARGE) as index,
+    ):
         pages = {LARGE: one, SMALL: other}  # a browser each: one that lies behind another window paints nothing
         for name, browser in pages.items():
             browser.get(server.printed)
@@ -143,7 +141,7 @@ def keep(into: dict[str, list[float]], found: dict[str, float]) -> None:
 def opened(browser: Any, url: str) -> None:
     """The page, drawn."""
     browser.get(url)
-    until(lambda: browser.find_elements(By.CSS_SELECTOR, BOX))
+    awaited(lambda: browser.find_elements(By.CSS_SELECTOR, BOX))
 
 
 def asked(browser: Any, question: str) -> dict[str, float]:
@@ -159,58 +157,26 @@ def asked(browser: Any, question: str) -> dict[str, float]:
 def turned(browser: Any, mode: str) -> dict[str, float]:
     """Click on another mode of searching: the same."""
     found = f"return [...document.querySelectorAll('button')].find(each => each.textContent === '{mode}')"
-    button = until(lambda: browser.execute_script(found))
+    button = awaited(lambda: browser.execute_script(found))
     browser.execute_script(WATCH, "click", "")
     browser.execute_script("arguments[0].click()", button)
     return seen(browser)
 
 
 def seen(browser: Any) -> dict[str, float]:
-    until(lambda: browser.execute_script("return window.bench.sentences"))
+    awaited(lambda: browser.execute_script("return window.bench.sentences"))
     found = browser.execute_script("return window.bench")
     time.sleep(0.5)  # until nothing is drawn any more
     return {part: float(found[part]) for part in TIMES}
 
 
-def told(figures: dict[str, Any]) -> str:
-    """A Markdown table, the ratios, the machine."""
-    large, small, search = figures[LARGE], figures[SMALL], figures["search"]["all"]
-    shown = {name: " | ".join(f"{page[part]:.0f}" for part in PARTS) for name, page in figures.items() if name in PAGES}
-    lines = [
-        "| ms, median | first hit | all hits | best sentences | re-rank |",
-        "|---|---|---|---|---|",
-        f"| page, {figures['passages']:,} passages | {shown[LARGE]} |",
-        f"| page, {FEW} passages | {shown[SMALL]} |",
-        f"| Index.search and snippets alone | | | {search:.0f} | |",
-        "",
-        f"{figures['questions']} questions, encoder {figures['encoder']}. The first hit on the large index takes "
-        f"{large['first'] / small['first']:.2f} times as long as on the small one; the page "
-        f"{large['sentences'] / search:.1f} times as long as the search alone.",
-        f"{machine.caption()}; load {figures['load']:.1f} at the end.",
+def table(found: dict[str, Any]) -> str:
+    rows = [
+        [f"page, {count:,} passages", *(f"{found[name][part]:.0f}" for part in PARTS)]
+        for name, count in ((LARGE, found["passages"]), (SMALL, FEW))
     ]
-    return "\n".join(lines)
-
-
-def until(true: Callable[[], Any]) -> Any:
-    end = time.monotonic() + PATIENCE
-    while not (found := true()):
-        if time.monotonic() > end:
-            sys.exit("error: the page did not answer.")
-        time.sleep(0.05)
-    return found
-
-
-@contextmanager
-def browsing() -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or ""
-    for each in ("--no-sandbox", "--headless", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1300,1600"):
-        options.add_argument(each)
-    driver: Any = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-    try:
-        yield driver
-    finally:
-        driver.quit()
+    rows.append(["Index.search and snippets alone", "", "", f"{found['search']['all']:.0f}", ""])
+    return figures.table(["ms, median", "first hit", "all hits", "best sentences", "re-rank"], rows)
 
 
 if __name__ == "__main__":

@@ -6,16 +6,13 @@
     python -m scripts.bench.rerank MODEL --against OTHER    two forms of one model: for instance int8 and fp32
 
 Each collection goes into an index (--home keeps them), and the first hits of a sample of its queries are read again:
-title, heading and passage together with the query, as `query --rerank` does, or another text with --read. `replaced`
-is their order by the reranker alone, `fused` by both with the weight of `Query`. With --scores, what a model said is
-kept for the next run.
+title, heading and passage together with the query, as `query --rerank` does, or the whole document with --read.
+`replaced` is their order by the reranker alone, `fused` by both with the weight of `Query`.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import random
 import sys
 import tempfile
@@ -25,12 +22,11 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scripts.shared import machine
+from scripts.shared import figures
 from scripts.shared.places import DATA
 from semsearch import Encoder, Hit, Index, Query, Reranker, SemsearchError, admin
 from semsearch.evaluation import report, retrieval, sts
@@ -44,8 +40,7 @@ TEST = ("scifact test", "cranfield test", "cacm test")
 CHOICE = ("scifact train", "medquad test")  # the only ones that anything is chosen on
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0)
 SEED = 15
-READ = ("passage", "bare", "start", "document")  # with title and heading, without; its first 1,000 letters; all of it
-CHARACTERS = 1000  # about 256 tokens
+READ = ("passage", "document")  # with title and heading; all of it
 
 
 @dataclass
@@ -57,30 +52,7 @@ class Read:
     hits: Sequence[Hit]
     texts: list[str]
     logits: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-
-
-class Scores:
-    """What rerankers said, by fingerprint and text of the pair, in a JSON file."""
-
-    def __init__(self, file: Path | None) -> None:
-        self._file = file
-        self._known: dict[str, float] = json.loads(file.read_text()) if file and file.is_file() else {}
-        self.ms: list[tuple[float, float]] = []  # of a pair of each query of this run: elapsed, and of processor time
-
-    def logits(self, reranker: Reranker, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """(n,), from the file where all of them are there."""
-        keys = [hashlib.sha256(f"{reranker.fingerprint}\n{query}\n{text}".encode()).hexdigest()[:24] for text in texts]
-        if not all(key in self._known for key in keys):
-            began, used = time.perf_counter(), time.process_time()
-            found = reranker.logits(query, texts).values
-            ms = 1000 / len(texts)
-            self.ms.append(((time.perf_counter() - began) * ms, (time.process_time() - used) * ms))
-            self._known.update(zip(keys, map(float, found), strict=True))
-        return np.array([self._known[key] for key in keys])
-
-    def save(self) -> None:
-        if self._file:
-            self._file.write_text(json.dumps(self._known))
+    ms: tuple[float, float] = (0.0, 0.0)  # of a pair: elapsed, and of processor time
 
 
 def indexed(name: str, encoder: Encoder, home: Path) -> Index:
@@ -94,12 +66,10 @@ def indexed(name: str, encoder: Encoder, home: Path) -> Index:
 
 def texts_of(index: Index, hits: Sequence[Hit], read: str) -> list[str]:
     """What the reranker reads of each hit."""
-    if read == "bare":
-        return [hit.text for hit in hits]
     if read == "document":
         return [index.get(hit.document)["text"] for hit in hits]
     with closing(drivers.find(index.path).open_reader(index.path)) as reader, reader.snapshot():
-        return [text[: CHARACTERS if read == "start" else None] for text in reranking.passages(reader, hits)]
+        return list(reranking.passages(reader, hits))
 
 
 def first_stage(what: str, encoder: Encoder, chosen: argparse.Namespace, home: Path) -> Iterator[Read]:
@@ -115,18 +85,17 @@ def first_stage(what: str, encoder: Encoder, chosen: argparse.Namespace, home: P
             yield Read(collection.qrels[query], text, hits[:], texts_of(index, hits[: chosen.depth], chosen.read))
 
 
-def read_again(
-    what: str, reranker: Reranker, scores: Scores, encoder: Encoder, chosen: argparse.Namespace
-) -> list[Read]:
-    """`first_stage` with the logits of the reranker."""
-    found = []
+def read_again(what: str, reranker: Reranker, encoder: Encoder, chosen: argparse.Namespace) -> list[Read]:
+    """`first_stage` with the logits of the reranker, and the milliseconds of a pair."""
+    reads = []
     for each in first_stage(what, encoder, chosen, chosen.home):
-        found.append(replace(each, logits=scores.logits(reranker, each.query, each.texts)))
-        if len(found) % 10 == 0:
-            scores.save()
-            print(f"{what}: {len(found)} queries", file=sys.stderr)
-    scores.save()
-    return found
+        began, used = time.perf_counter(), time.process_time()
+        logits = np.array(reranker.logits(each.query, each.texts).values, np.float64)
+        ms = [1000 * each / len(logits) for each in (time.perf_counter() - began, time.process_time() - used)]
+        reads.append(replace(each, logits=logits, ms=(ms[0], ms[1])))
+        if len(reads) % 10 == 0:
+            print(f"{what}: {len(reads)} queries", file=sys.stderr)
+    return reads
 
 
 def ndcg(reads: Sequence[Read], weight: float) -> float:
@@ -184,7 +153,7 @@ def agreement(ours: dict[str, list[Read]], theirs: dict[str, list[Read]]) -> str
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = figures.arguments(__doc__)
     parser.add_argument("model", help="reranker: a name, a folder or hf:owner/name")
     parser.add_argument("--choose", action="store_true", help="table of weights, on choosing data only")
     parser.add_argument("--calibrate", action="store_true", help="fit temperature and offset, on choosing data only")
@@ -195,7 +164,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--read", choices=READ, default=READ[0], help="what is read of a hit (passage)")
     parser.add_argument("--cache", type=Path, help="keep vectors in this file between runs")
     parser.add_argument("--home", type=Path, help="keep the indexes in this folder between runs")
-    parser.add_argument("--scores", type=Path, help="keep what the models said in this file between runs")
     return parser.parse_args()
 
 
@@ -205,25 +173,24 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         chosen.home = chosen.home or Path(scratch)
         encoder = Encoder.load(chosen.encoder, cache=chosen.cache or Path(scratch, "vectors.db"))
-        reranker, scores = Reranker.load(chosen.model), Scores(chosen.scores)
-        found = {name: read_again(name, reranker, scores, encoder, chosen) for name in names}
+        reranker = Reranker.load(chosen.model)
+        found = {name: read_again(name, reranker, encoder, chosen) for name in names}
         if chosen.against:
             other = Reranker.load(chosen.against)
-            theirs = {name: read_again(name, other, Scores(chosen.scores), encoder, chosen) for name in names}
-            print(agreement(found, theirs))
+            theirs = {name: read_again(name, other, encoder, chosen) for name in names}
+            text = agreement(found, theirs)
         elif chosen.calibrate:
             fitted = calibration(found)
-            print(f"temperature {fitted.temperature}, offset {fitted.offset}: {fitted.fitted}")
+            text = f"temperature {fitted.temperature}, offset {fitted.offset}: {fitted.fitted}"
             calibrate(chosen.model, temperature=fitted.temperature, offset=fitted.offset, fitted=fitted.fitted)
         else:
-            print(weights(found) if chosen.choose else quality(found, Query().rerank_weight))
-    pairs: dict[str, Any] = {"queries": {name: len(reads) for name, reads in found.items()}, "depth": chosen.depth}
-    speed = "all pairs were read in an earlier run"
-    if scores.ms:
-        elapsed, used = (median(column) for column in zip(*scores.ms, strict=True))
-        speed = f"{elapsed:.1f} ms a pair, {used:.1f} ms of processor time (medians)"
-    print(f"\nReranker {reranker.name} ({reranker.fingerprint}), {pairs}; {speed}.")
-    print(f"Encoder {encoder.name} ({encoder.fingerprint}). {machine.caption()}.")
+            text = weights(found) if chosen.choose else quality(found, Query().rerank_weight)
+    elapsed, used = (median(each.ms[at] for reads in found.values() for each in reads) for at in (0, 1))
+    note = (
+        f"Reranker {reranker.name} ({reranker.fingerprint}), {chosen.depth} hits of each query; {elapsed:.1f} ms "
+        f"a pair, {used:.1f} ms of processor time (medians). Encoder {encoder.name} ({encoder.fingerprint})."
+    )
+    figures.show(text, note, {"queries": {name: len(reads) for name, reads in found.items()}}, chosen.output)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ With `--cache`, vectors are kept for the next run or another window with the sam
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -21,9 +20,8 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
-from scripts.shared import machine
+from scripts.shared import figures
 from scripts.shared.places import CHECKOUT, DATA
 from semsearch import Encoder, Index
 from semsearch.chunking.splitter import Splitter
@@ -146,13 +144,12 @@ def answered(index: Index, judged: Sequence[tuple[str, list[str]]], mode: Mode) 
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = figures.arguments(__doc__)
     parser.add_argument("collections", nargs="*", default=list(TEST), metavar="COLLECTION", help=", ".join(TEST))
     parser.add_argument("-m", "--model", default="default", help="encoder: a name or a folder")
     parser.add_argument("--windows", action="store_true", help="compare windows instead (choosing data only)")
     parser.add_argument("--questions", action="store_true", help="ask the questions about PEPs and httpd instead")
     parser.add_argument("--cache", type=Path, help="keep vectors in this file between runs")
-    parser.add_argument("-o", "--output", type=Path, help="write everything measured as JSON")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.collections if name not in TEST]
     if unknown:
@@ -168,15 +165,8 @@ def main() -> None:
             runs, shown = questions(encoder)
         else:
             runs, shown = (windows if chosen.windows else quality)(encoder, chosen.collections)
-    print(shown)
-    print(f"\nEncoder {encoder.name} ({encoder.fingerprint}). {machine.caption()}.")
-    if chosen.output:
-        found: dict[str, Any] = {
-            "machine": machine.describe(),
-            "encoder": encoder.info,
-            "runs": [vars(run) for run in runs],
-        }
-        chosen.output.write_text(json.dumps(found, indent=1, default=str) + "\n", encoding="utf-8")
+    measured = {"encoder": encoder.info, "runs": [vars(run) for run in runs]}
+    figures.show(shown, f"Encoder {encoder.name} ({encoder.fingerprint}).", measured, chosen.output)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ other figures are reports.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 import tempfile
@@ -22,11 +21,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from scripts.shared import machine
-from scripts.shared.places import CHECKOUT, DATA
+from scripts.shared import figures
+from scripts.shared.places import CHECKOUT, DATA, SAMPLE
 from semsearch import Encoder, Index, SemsearchError, admin
 from semsearch.evaluation import report, retrieval
-from semsearch.types import Results
 
 SUBJECTS = {
     "scifact": "medicine",
@@ -37,12 +35,9 @@ SUBJECTS = {
     "cranfield": "aeronautics",
     "sample": "daily life",
 }
-FILES = {"peps": DATA / "docs_peps_rst", "httpd": DATA / "docs_httpd_html", "sample": CHECKOUT / "scripts" / "sample"}
-QUESTIONS = {
-    "peps": CHECKOUT / "tests" / "fixtures" / "questions" / "peps.tsv",
-    "httpd": CHECKOUT / "tests" / "fixtures" / "questions" / "httpd.tsv",
-    "sample": CHECKOUT / "scripts" / "sample" / "queries.tsv",
-}
+FILES = {"peps": DATA / "docs_peps_rst", "httpd": DATA / "docs_httpd_html", "sample": SAMPLE}
+ASKED = CHECKOUT / "tests" / "fixtures" / "questions"
+QUESTIONS = {"peps": ASKED / "peps.tsv", "httpd": ASKED / "httpd.tsv", "sample": SAMPLE / "queries.tsv"}
 CHOSEN_ON = ("scifact train", "medquad", "peps")
 FOREIGN = 200
 BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99, 0.999, 1.0)
@@ -118,13 +113,9 @@ def measure(opened: Index, own: Questions, foreign: Sequence[str], hits: list[tu
         right_refused += first and not found.good_match
         if own.split != "titles":
             hits += [(hit.strength or 0.0, hit.document in relevant) for hit in found]
-    accepted = sum(_accepted(opened.search(text)) for text in foreign)
+    accepted = sum(opened.search(text).good_match for text in foreign)
     passages = opened.info()["passages"]
     return Row(own.name, passages, len(own.texts), refused, right, right_refused, len(foreign), accepted)
-
-
-def _accepted(found: Results) -> bool:
-    return found.good_match
 
 
 def diagram(hits: Sequence[tuple[float, bool]], file: Path) -> None:
@@ -147,12 +138,11 @@ def diagram(hits: Sequence[tuple[float, bool]], file: Path) -> None:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = figures.arguments(__doc__)
     parser.add_argument("collections", nargs="*", default=list(SUBJECTS), metavar="COLLECTION")
     parser.add_argument("-m", "--model", default="default", help="encoder: a name or a folder")
     parser.add_argument("--home", type=Path, help="keep the indexes in this folder")
     parser.add_argument("--diagram", type=Path, help="write the reliability diagram to this PNG file")
-    parser.add_argument("-o", "--output", type=Path, help="write everything measured as JSON")
     return parser.parse_args()
 
 
@@ -172,13 +162,11 @@ def main() -> None:
                     rows.append(measure(opened, own, foreign, hits))
                     print(rows[-1], file=sys.stderr)
     head = ["questions", "passages", "own", "told no good match", "right first", "of those", "foreign", "accepted"]
-    print(report.markdown(head, [_shown(row) for row in rows]))
-    print(f"\nChosen on {', '.join(CHOSEN_ON)}. Encoder {encoder.name} ({encoder.fingerprint}). {machine.caption()}.")
+    note = f"Chosen on {', '.join(CHOSEN_ON)}. Encoder {encoder.name} ({encoder.fingerprint})."
+    text = report.markdown(head, [_shown(row) for row in rows])
+    figures.show(text, note, {"encoder": encoder.info, "rows": [vars(row) for row in rows]}, chosen.output)
     if chosen.diagram:
         diagram(hits, chosen.diagram)
-    if chosen.output:
-        found = {"machine": machine.describe(), "encoder": encoder.info, "rows": [vars(row) for row in rows]}
-        chosen.output.write_text(json.dumps(found, indent=1, default=str) + "\n", encoding="utf-8")
 
 
 def _foreign_pool(name: str, encoder: Encoder, home: Path) -> list[str]:

@@ -6,18 +6,17 @@ import csv
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 
+from scripts.shared.browser import awaited
 from semsearch import SemsearchError
 from semsearch.evaluation import sts_pairs
 
-PATIENCE, SETTLED = 120, 4  # seconds until a page is there, and until nothing on it moves
+SETTLED = 4  # seconds until nothing on a page moves
 QUESTION = "how+is+the+fuel+of+a+diesel+set+on+fire"
 PAIRS = (  # where the public data are not here
     ("A man plays the guitar.", "Someone is making music.", 3.8),
@@ -40,16 +39,6 @@ class Scene(NamedTuple):
 
 def read(browser: Any) -> str:
     return str(browser.find_element(By.TAG_NAME, "body").text)
-
-
-def awaited(true: Callable[[], Any]) -> Any:
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        with suppress(StaleElementReferenceException):  # drawn anew meanwhile
-            if found := true():
-                return found
-        time.sleep(0.3)
-    raise TimeoutError("what should be on the page did not come")
 
 
 def press(browser: Any, label: str) -> None:

@@ -21,15 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
-from selenium import webdriver
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import ActionChains
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from scripts.release.page_scenes import SCENES, SETTLED, awaited, press, read
-from scripts.shared.pages_served import Pages, served
+from scripts.release.page_scenes import SCENES, SETTLED, press, read
+from scripts.shared.browser import Pages, awaited, browsing, served
 from scripts.shared.places import SAMPLE
 from semsearch import Document, Index
 from semsearch.evaluation import Judgements
@@ -156,12 +154,7 @@ def film(file: Path) -> None:
 
 @contextmanager
 def _browser(size: tuple[int, int], theme: str) -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or ""
-    for each in ("--no-sandbox", "--headless", "--hide-scrollbars", "--window-size={},{}".format(*size)):
-        options.add_argument(each)
-    browser: Any = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-    try:
+    with browsing(*size) as browser:
         browser.execute_cdp_cmd(  # a window of its own has a least width
             "Emulation.setDeviceMetricsOverride",
             {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False},
@@ -170,8 +163,6 @@ def _browser(size: tuple[int, int], theme: str) -> Iterator[Any]:
             "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]}
         )
         yield browser
-    finally:
-        browser.quit()
 
 
 def few_colours(file: Path) -> None:

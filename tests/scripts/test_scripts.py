@@ -263,7 +263,7 @@ def test_eval_retrieval_prints_its_table_and_writes_its_figures(
     done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert all(re.search(rf"(?m)^\| {row} +\| .*100\.0", done.stdout) for row in rows), done.stdout
-    runs = json.loads(figures.read_text(encoding="utf-8"))["runs"]
+    runs = json.loads(figures.read_text(encoding="utf-8"))["figures"]["runs"]
     assert {run["scores"]["hybrid"]["nDCG@10"] for run in runs} == {1.0}
 
 
