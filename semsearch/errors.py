@@ -160,8 +160,8 @@ def pip(action: str) -> str:
         return f"pipx runpip {environment.name} {action}"
     if importlib.util.find_spec("pip") is None:  # uv makes environments without pip
         return f"uv pip {action.removesuffix(' -y')} --python {_quoted(sys.executable)}"
-    found = shutil.which("pip")
-    if found and Path(found).parent == Path(sys.executable).parent:
+    path = shutil.which("pip")
+    if path and Path(path).parent == Path(sys.executable).parent:
         return f"pip {action}"
     return f"{_quoted(sys.executable)} -m pip {action}"
 

@@ -59,23 +59,23 @@ def load(flags: Mapping[str, object] | None = None) -> Settings:
 
     Raises UnknownName for an unknown key, UsageError for an invalid value.
     """
-    return Settings(**{key: found.value for key, found in resolve(flags).items()})
+    return Settings(**{key: value.value for key, value in resolve(flags).items()})
 
 
 def resolve(flags: Mapping[str, object] | None = None) -> dict[str, Value]:
     """Every key with its value and its origin."""
-    found = {field.name: Value(field.default, "default") for field in fields(Settings)}
+    values = {field.name: Value(field.default, "default") for field in fields(Settings)}
     for file, safe in ((user_file(), False), (Path(PROJECT_FILE), True)):
         for key, value in _from_file(file, safe=safe):
-            found[key] = Value(value, str(file.resolve()))
-    for key in found:
+            values[key] = Value(value, str(file.resolve()))
+    for key in values:
         variable = PREFIX + key.upper()
         if text := os.environ.get(variable):
-            found[key] = Value(_checked(key, text, variable), variable)
+            values[key] = Value(_checked(key, text, variable), variable)
     for key, value in (flags or {}).items():
         if value is not None:
-            found[key] = Value(_checked(key, value, "flag"), "flag")
-    return found
+            values[key] = Value(_checked(key, value, "flag"), "flag")
+    return values
 
 
 def home(explicit: Path | None = None) -> Path:
@@ -149,10 +149,10 @@ def _from_file(file: Path, *, safe: bool) -> Iterator[tuple[str, object]]:
     except (ValueError, RecursionError) as error:  # ValueError: TOMLDecodeError, and a number of too many digits
         problem = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise UsageError(f"{file}: {problem}.", "Write `key = value` on each line.") from None
-    known = [field.name for field in fields(Settings)]
+    keys = [field.name for field in fields(Settings)]
     for key, value in table.items():
-        if key not in known:
-            raise UnknownName(f"setting ({file})", key, known)
+        if key not in keys:
+            raise UnknownName(f"setting ({file})", key, keys)
         checked = _checked(key, value, str(file))
         if safe:
             _check_project(key, checked, file)

@@ -87,7 +87,7 @@ def main() -> int:
     texts = sentences(wanted.texts or (64 if wanted.quick else 256))
     rounds = wanted.rounds or (2 if wanted.quick else 5)
     prompts = list(dict.fromkeys(wanted.prompt or DECODED))
-    transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    transformers.logging.set_verbosity_error()
     with tempfile.TemporaryDirectory() as scratch:
         rows = decoders(wanted.model or llama(Path(scratch) / "llama"), prompts, texts, rounds)
         rows += [] if wanted.model else encoders(Path(scratch), texts, rounds)
@@ -211,7 +211,7 @@ def llama(folder: Path) -> Path:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     tokenizer.post_processor = TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", 101)])
-    transformers.PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+    transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, bos_token="[CLS]", unk_token="[UNK]", pad_token="[PAD]"
     ).save_pretrained(folder)
     torch.manual_seed(0)

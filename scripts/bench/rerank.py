@@ -30,8 +30,8 @@ from scripts.shared import figures
 from scripts.shared.places import DATA
 from semsearch import Encoder, Hit, Index, Query, Reranker, SemsearchError, admin
 from semsearch.evaluation import report, retrieval, sts
-from semsearch.evaluation.odds import fit_odds
 from semsearch.export import calibrate
+from semsearch.export.rerankers import fit_odds
 from semsearch.models.rerankers.manifest import Calibration
 from semsearch.search import reranking
 from semsearch.stores import drivers

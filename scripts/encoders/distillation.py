@@ -32,8 +32,8 @@ from scripts.encoders.corpus import Text
 from scripts.encoders.student import Student
 from scripts.encoders.targets import Target, Vectors, neighbours
 from semsearch.errors import SemsearchError
-from semsearch.training import signals
-from semsearch.training.averaging import WeightAverage
+from semsearch.training.optimisation import signals
+from semsearch.training.optimisation.averaging import WeightAverage
 from semsearch.training.run_folder import state
 from semsearch.training.run_folder.state import RunState
 

@@ -26,10 +26,10 @@ from semsearch.encoders import factory
 from semsearch.errors import Corrupt
 from semsearch.evaluation.papers import whitening
 from semsearch.models import bundle as bundles
-from semsearch.models import hf_config, pooling
+from semsearch.models import hf_config
 from semsearch.models.batching import batches_by_length, pad
 from semsearch.models.model_ref import Reference
-from semsearch.models.networks import post, saving
+from semsearch.models.networks import pooling, post, saving
 from semsearch.models.networks.masked import Inputs
 from semsearch.models.networks.post import Whitening
 from semsearch.training.model import READING

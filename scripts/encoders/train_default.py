@@ -41,7 +41,7 @@ from semsearch.errors import SemsearchError
 from semsearch.evaluation.papers import fitting, whitening
 from semsearch.export import export_backend
 from semsearch.models.model_ref import Reference
-from semsearch.training import Dataset, TrainingConfig, objectives, trainer
+from semsearch.training import Dataset, TrainingConfig, TrainingOptions, objectives, trainer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -144,10 +144,12 @@ def run(name: str, stage: Stage, base: Path, out: Path, seed: int) -> Path:
         settings,
         stage.texts(random.Random(seed)),
         out / name,
-        validation=Chosen(),
-        teacher=teacher,
-        teacher_name=f"{BASE.name}#{stage.teacher}" if teacher else "",
-        report=lambda step: print_progress(name, step),
+        TrainingOptions(
+            validation=Chosen(),
+            teacher=teacher,
+            teacher_name=f"{BASE.name}#{stage.teacher}" if teacher else "",
+            report=lambda step: print_progress(name, step),
+        ),
     )
     print(f"{name}: {result.score:.2f} at step {result.step} of {result.steps}, {result.seconds:.0f} s")
     return result.folder

@@ -133,7 +133,7 @@ class Workshop:
 
     def _trained(self, job: Job, seed: int, folder: Path) -> float:
         """Train into `folder`, resuming an interrupted run; returns the seconds it took."""
-        from semsearch.training import SimilarityValidation, TrainingConfig, train
+        from semsearch.training import SimilarityValidation, TrainingConfig, TrainingOptions, train
 
         self._check_device(job)
         options = {name: template(value) if isinstance(value, str) else value for name, value in job.options.items()}
@@ -153,7 +153,9 @@ class Workshop:
             dev = SimilarityValidation(subset.pairs, subset.gold)
             if job.data in sources.CHINESE and job.data != "nli-cn":
                 dev = SimilarityValidation(*sources.labelled(job.data, self.data, "valid"), name=f"{job.data} valid")
-        return train(settings, examples(job.data, self.data, self._most), folder, validation=dev).seconds
+        return train(
+            settings, examples(job.data, self.data, self._most), folder, TrainingOptions(validation=dev)
+        ).seconds
 
     def _fitted(self, job: Job, seed: int, encoder: Encoder) -> tuple[Encoder, float]:
         """The encoder with post-processing, and the seconds that fitting took."""

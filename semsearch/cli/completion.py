@@ -30,13 +30,13 @@ def encoder(ctx: typer.Context, incomplete: str) -> list[str]:
     if sign:
         return [f"{named}#{name}" for name in template(ctx, begun)]
     folders = local_models.saved_encoders(local_models.models_dir())
-    return _models(local_models.known("encoder"), folders, incomplete)
+    return _models(local_models.names("encoder"), folders, incomplete)
 
 
 def reranker(_: typer.Context, incomplete: str) -> list[str]:
     """Rerankers of the catalogue, and folders that `export` made."""
     folders = local_models.saved_rerankers(local_models.models_dir())
-    return _models(local_models.known("reranker"), folders, incomplete)
+    return _models(local_models.names("reranker"), folders, incomplete)
 
 
 def model(ctx: typer.Context, incomplete: str) -> list[str]:

@@ -122,7 +122,7 @@ class EncoderBackend(BaseEncoder):
     device: str = "cpu"
     bundle: Bundle | None = None
     embedded: int = 0  # texts passed to `encode` so far
-    overlaps: ClassVar[bool] = False  # may run in another thread, and ends when told to (models/workers)
+    overlaps: ClassVar[bool] = False  # may run in another thread, and ends when told to (models/batching)
 
     @abstractmethod
     def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors:
@@ -213,12 +213,12 @@ class _Adapted(BaseEncoder):
 
     @property
     def backend(self) -> EncoderBackend | None:
-        found = self._own("backend", super().backend)
-        return found if isinstance(found, EncoderBackend) else None  # of a SentenceTransformer it is a word
+        backend = self._own("backend", super().backend)
+        return backend if isinstance(backend, EncoderBackend) else None  # of a SentenceTransformer it is a word
 
     def close(self) -> None:
         self._own("close", super().close)()
 
     def _own(self, member: str, default: T) -> T:
-        found: T = getattr(self._foreign, member, default)
-        return found
+        own: T = getattr(self._foreign, member, default)
+        return own

@@ -14,7 +14,7 @@ import warnings
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from semsearch.errors import DeviceUnavailable, UsageError
 
@@ -107,7 +107,7 @@ def _torch_trouble(at: int) -> str:
     return ""
 
 
-def _torch() -> Any:
+def _torch() -> ModuleType:
     import torch  # only for encoders that run on torch
 
     return torch
@@ -148,20 +148,20 @@ def driver() -> Driver:
 def _driver_version() -> str:
     """The version of the kernel module, which only Linux has in a file."""
     try:
-        found = re.search(r"\b\d{3,}\.\d+(\.\d+)?\b", KERNEL.read_text())
+        version = re.search(r"\b\d{3,}\.\d+(\.\d+)?\b", KERNEL.read_text())
     except OSError:
         return ""
-    return found.group() if found else ""
+    return version.group() if version else ""
 
 
-def _gpu_name(api: Any, at: int) -> str:
+def _gpu_name(api: ctypes.CDLL, at: int) -> str:
     device, name = ctypes.c_int(), ctypes.create_string_buffer(LONGEST)
     api.cuDeviceGet(ctypes.byref(device), at)
     api.cuDeviceGetName(name, LONGEST, device)
     return name.value.decode(errors="replace")
 
 
-def _reason(api: Any, failed: int) -> str:
+def _reason(api: ctypes.CDLL, failed: int) -> str:
     text = ctypes.c_char_p()
     api.cuGetErrorString(failed, ctypes.byref(text))
     return f"CUDA error {failed}" + (f": {text.value.decode(errors='replace')}" if text.value else "")

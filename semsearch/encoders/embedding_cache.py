@@ -52,17 +52,17 @@ class VectorCache:
     def get(self, identity: str, texts: Sequence[str]) -> dict[int, Vectors]:
         """Position in `texts` -> its vector (dim,), for the texts in the cache."""
         keys = _keys(identity, texts)
-        found: dict[bytes, bytes] = {}
+        blobs: dict[bytes, bytes] = {}
 
         def look_up(connection: sqlite3.Connection) -> None:
             for at in range(0, len(keys), PARAMETERS):
                 some = keys[at : at + PARAMETERS]
                 marks = ",".join("?" * len(some))
                 rows = connection.execute(f"SELECT key, vector, crc FROM vectors WHERE key IN ({marks})", some)
-                found.update({key: row for key, row, crc in rows if (len(row), zlib.crc32(row)) == (2 * self.dim, crc)})
+                blobs.update({key: row for key, row, crc in rows if (len(row), zlib.crc32(row)) == (2 * self.dim, crc)})
 
         self._try(look_up)
-        return {at: np.frombuffer(found[key], "<f2").astype(np.float32) for at, key in enumerate(keys) if key in found}
+        return {at: np.frombuffer(blobs[key], "<f2").astype(np.float32) for at, key in enumerate(keys) if key in blobs}
 
     def put(self, identity: str, texts: Sequence[str], vectors: Vectors) -> None:
         """Store the vectors (n, dim) of n texts; the oldest are deleted if the file grows too large."""

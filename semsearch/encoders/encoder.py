@@ -23,10 +23,10 @@ from semsearch.prompts import Prompt
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from semsearch.encoders.embedding_cache import VectorCache
-    from semsearch.types import JsonObject, Role, TruncationStats, Vectors
+    from semsearch.types import JsonMapping, JsonObject, Role, TruncationStats, Vectors
 
 WINDOW = 1024  # texts between two steps of the progress bar, which are lost at most in a crash
 ROLES: Mapping[str, Role] = {"query": "query", "passage": "passage", "document": "passage"}
@@ -87,7 +87,7 @@ class Encoder(BaseEncoder):
         template: str | None = None,
         dtype: str | None = None,
         layer: int | None = None,
-        options: Mapping[str, Any] | None = None,
+        options: JsonMapping | None = None,
         truncate_dim: int | None = None,
         trust_remote_code: bool = False,
     ) -> Encoder:
@@ -232,7 +232,8 @@ class Encoder(BaseEncoder):
         truncate_dim: int | None = None,
         *,
         role: Role = "passage",
-        **other: Any,
+        inputs: str | Sequence[str] | None = None,
+        **other: object,
     ) -> Any:
         """n texts -> (n, d) float32 unit rows in their order, (0, d) for none; a str gives (d,).
 
@@ -244,8 +245,7 @@ class Encoder(BaseEncoder):
         >>> Encoder.load("hashing").encode(["soup"], prompt_name="query", truncate_dim=16).shape
         (1, 16)
         """
-        if sentences is None:
-            sentences = other.pop("inputs", None)
+        sentences = inputs if sentences is None else sentences
         texts = _strings(sentences)
         _refuse(other, output_value, device, self.device)
         chosen = self._prompt(prompt, prompt_name, role)
@@ -288,7 +288,7 @@ class Encoder(BaseEncoder):
         options.setdefault("role", "passage")
         return self.encode(sentences, prompt_name, prompt, batch_size, show_progress_bar, **options)
 
-    def similarity(self, a: Any, b: Any) -> Vectors:
+    def similarity(self, a: ArrayLike, b: ArrayLike) -> Vectors:
         """Cosines (n, m) of vectors a (n, d) and b (m, d); one vector (d,) counts as one row.
 
         >>> encoder = Encoder.load("hashing")
@@ -325,11 +325,11 @@ class Encoder(BaseEncoder):
             return self._backend.embed(texts, prompt, batch_size)
         rules = prompt.as_dict()
         identity = repr((self.fingerprint, rules.pop("before"), rules.pop("after"), *sorted(rules.items())))
-        known = self._cache.get(identity, texts)
+        cached_rows = self._cache.get(identity, texts)
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
-        for at, vector in known.items():
+        for at, vector in cached_rows.items():
             vectors[at] = vector
-        if missing := [at for at in range(len(texts)) if at not in known]:
+        if missing := [at for at in range(len(texts)) if at not in cached_rows]:
             self._embedded += len(missing)
             unknown = [texts[at] for at in missing]
             vectors[missing] = self._backend.embed(unknown, prompt, batch_size)
@@ -337,7 +337,7 @@ class Encoder(BaseEncoder):
         return self._cache.rounded(vectors)
 
 
-def _strings(texts: Any) -> list[str]:
+def _strings(texts: object) -> list[str]:
     """A string, or any iterable of strings, as a list."""
     if not isinstance(texts, Iterable):
         raise UsageError(f"encode() takes a text or several, not {texts!r}.", 'For example: encode(["a red car"]).')
@@ -348,21 +348,21 @@ def _strings(texts: Any) -> list[str]:
     return strings
 
 
-def _refuse(other: Mapping[str, Any], output_value: str | None, device: str | None, runs_on: str) -> None:
+def _refuse(other: Mapping[str, object], output_value: str | None, device: str | None, runs_on: str) -> None:
     """Raises UsageError for unsupported arguments of sentence-transformers, and for unknown ones."""
-    wanted = {key: value for key, value in other.items() if value is not None}
+    named = {key: value for key, value in other.items() if value is not None}
     for key in ("pool", "chunk_size"):
-        if wanted.pop(key, None) is not None:
+        if named.pop(key, None) is not None:
             raise UsageError(f"encode: {key} is not supported.", "All cores are used anyway; see `threads` of load.")
-    if wanted:
-        raise UsageError(f"encode: unknown arguments {', '.join(sorted(wanted))}.")
+    if named:
+        raise UsageError(f"encode: unknown arguments {', '.join(sorted(named))}.")
     if output_value != "sentence_embedding":
         raise UsageError(f"encode: output_value {output_value!r} is not supported.", "Use 'sentence_embedding'.")
     if device is not None and str(device).partition(":")[0] != runs_on.partition(":")[0]:
         raise UsageError(f"encode: this encoder was loaded on {runs_on}.", f"Encoder.load(name, device={device!r})")
 
 
-def _quantised(vectors: Vectors, precision: str) -> NDArray[Any]:
+def _quantised(vectors: Vectors, precision: str) -> NDArray[np.generic]:
     """float32 unchanged; for binary and ubinary one bit per component, packed as in sentence-transformers."""
     if precision == "float32":
         return vectors
@@ -374,7 +374,7 @@ def _quantised(vectors: Vectors, precision: str) -> NDArray[Any]:
     raise UsageError(f"encode: precision {precision!r} is not supported.", "Choose from: float32, binary, ubinary.")
 
 
-def _tensors(vectors: NDArray[Any], whole: bool) -> Any:
+def _tensors(vectors: NDArray[np.generic], whole: bool) -> object:
     try:
         import torch
     except ImportError as error:

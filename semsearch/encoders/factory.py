@@ -18,7 +18,7 @@ from semsearch.encoders.base import BaseEncoder, EncoderBackend
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import MissingExtra, SemsearchError, UnknownName, UsageError
 from semsearch.models import bundle as bundles
-from semsearch.models import hub, kept_engine, local_models, model_folders
+from semsearch.models import hub, local_models, model_folders
 from semsearch.models.bundle import Bundle
 from semsearch.models.model_ref import HUB, Reference
 from semsearch.models.rerankers import manifest
@@ -55,7 +55,7 @@ def open_backend(
         return _hashing(reference, device, backend), reference
     bundle, resolved = describe(reference, trust=trust)
     if fastest and not bundle.weights.endswith(bundles.ONNX):
-        bundle = kept_engine.find(bundle, device) or bundle
+        bundle = model_folders.kept_engine(bundle, device) or bundle
     if bundle.weights.endswith(bundles.ONNX):
         if backend == "torch":
             raise UsageError(
@@ -85,10 +85,10 @@ def torch_backend(encoder: BaseEncoder, use: str) -> TorchBackend:
     ...
     semsearch.errors.UsageError: reading layers needs a model that runs in PyTorch, and hashing does not. ...
     """
-    if (found := find_torch_backend(encoder)) is None:
+    if (backend := find_torch_backend(encoder)) is None:
         fix = "Choose a folder or hf:owner/name with safetensors weights, if needed with a template: MODEL#cot-bert."
         raise UsageError(f"{use} needs a model that runs in PyTorch, and {encoder.name} does not.", fix)
-    return found
+    return backend
 
 
 def find_torch_backend(encoder: BaseEncoder) -> TorchBackend | None:
@@ -132,9 +132,10 @@ def find_local(fingerprint: str) -> str | None:
     and at those saved in `models_dir`. Nothing is loaded.
     """
     shipped = [HASHING, *(name for name, entry in model_folders.catalogue().items() if "folder" in entry)]
-    known = {name: shipped_fingerprint(name) for name in shipped}
-    known |= {str(one["path"]): one.get("fingerprint") for one in local_models.list_local(local_models.models_dir())}
-    return next((name for name, found in known.items() if found == fingerprint), None)
+    fingerprints = {name: shipped_fingerprint(name) for name in shipped}
+    saved = local_models.list_local(local_models.models_dir())
+    fingerprints |= {str(one["path"]): one.get("fingerprint") for one in saved}
+    return next((name for name, each in fingerprints.items() if each == fingerprint), None)
 
 
 def shipped_fingerprint(name: str) -> str | None:
@@ -171,10 +172,10 @@ def _overrides(reference: Reference) -> list[str]:
 
 def _resolved(reference: Reference, folder: Path) -> Reference:
     """`reference` with absolute paths and the revision in use."""
-    resolved, known = replace(reference, template=_absolute(reference.template)), model_folders.catalogue()
-    if reference.model.startswith(HUB) or known.get(reference.model, {}).get("hub"):
+    resolved, catalogue = replace(reference, template=_absolute(reference.template)), model_folders.catalogue()
+    if reference.model.startswith(HUB) or catalogue.get(reference.model, {}).get("hub"):
         return replace(resolved, revision=hub.commit(folder) or reference.revision)
-    return resolved if reference.model in known else replace(resolved, model=str(folder.resolve()))
+    return resolved if reference.model in catalogue else replace(resolved, model=str(folder.resolve()))
 
 
 def _absolute(template: str) -> str:

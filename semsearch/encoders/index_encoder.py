@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from semsearch.encoders.base import BaseEncoder, WrappedEncoder, as_encoder
-from semsearch.encoders.pool import EncoderPool
+from semsearch.encoders.encoder_pool import EncoderPool
 from semsearch.errors import EncoderMismatch, EncodingFailed, NotFound, SemsearchError, UsageError
 from semsearch.types import EncoderLike, TruncationStats
 from semsearch.utils.untrusted import one_line
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 class LazyEncoder(WrappedEncoder):
-    """The encoder `wanted`, which has to have the fingerprint of the index `index`.
+    """The encoder `encoder`, which has to have the fingerprint of the index `index`.
 
     Name, fingerprint and width are those of the index. `recorded` is the reference in the index of its encoder;
-    it is loaded if `wanted` is None, and downloaded only with `fetch`; None for an index without an encoder, "" where
-    it is not known. owned: `wanted` was loaded for this object, which then closes it. What `pool` has is not loaded
-    again, unless `wanted` names one. Threads may share one.
+    it is loaded if `encoder` is None, and downloaded only with `fetch`; None for an index without an encoder, "" where
+    it is not known. owned: `encoder` was loaded for this object, which then closes it. What `pool` has is not loaded
+    again, unless `encoder` names one. Threads may share one.
     """
 
     def __init__(
@@ -41,16 +41,16 @@ class LazyEncoder(WrappedEncoder):
         dim: int,
         *,
         recorded: str | None,
-        wanted: EncoderLike | str | None,
+        encoder: EncoderLike | str | None,
         owned: bool = False,
         fetch: bool = True,
         pool: EncoderPool | None = None,
     ) -> None:
         self.name, self.fingerprint, self.dim = name, fingerprint, dim
-        self._index, self._recorded, self._wanted = index, recorded, wanted
-        self._owned = owned or isinstance(wanted, str) or wanted is None
+        self._index, self._recorded, self._encoder = index, recorded, encoder
+        self._owned = owned or isinstance(encoder, str) or encoder is None
         self.fetch = fetch
-        self._pool = pool if wanted is None and recorded is not None else None
+        self._pool = pool if encoder is None and recorded is not None else None
         self._lock = threading.RLock()
         self._model: BaseEncoder | None = None
         self._before: tuple[int | None, TruncationStats] = (0, TruncationStats())  # the model's counters when loaded
@@ -110,20 +110,20 @@ class LazyEncoder(WrappedEncoder):
         return TruncationStats(now.passages - before.passages, now.tokens - before.tokens)
 
     def _load(self) -> BaseEncoder:
-        running = self._recorded if self._wanted is None else self._wanted
+        running = self._recorded if self._encoder is None else self._encoder
         if running is None:
             return NoEncoder(self._index, self.dim)
-        if self._wanted is None and not self.fetch:
+        if self._encoder is None and not self.fetch:
             require_local(self._index, str(running))
         if not running:
             return _with_fingerprint(self.fingerprint) or self._unknown()
         try:
             model = load(running) if isinstance(running, str) else as_encoder(running)
         except NotFound as error:
-            if self._wanted is not None:
+            if self._encoder is not None:
                 raise
-            if found := _with_fingerprint(self.fingerprint):
-                return found
+            if local := _with_fingerprint(self.fingerprint):
+                return local
             raise NotFound(
                 f"index {self._index} was built with the encoder {running!r}, which cannot be loaded by name: "
                 f"{error.message}",
@@ -132,9 +132,9 @@ class LazyEncoder(WrappedEncoder):
             ) from error
         if model.fingerprint == self.fingerprint:
             return model
-        if self._wanted is None and (found := _with_fingerprint(self.fingerprint)):
+        if self._encoder is None and (local := _with_fingerprint(self.fingerprint)):
             model.close()
-            return found
+            return local
         if self.fingerprint == OWN_VECTORS:
             raise UsageError(
                 f"index {self._index} was built without an encoder, from vectors of your own.",

@@ -9,24 +9,23 @@ Runtime falls back to the CPU without a warning, so the provider in use is read 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 import onnxruntime as ort
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from semsearch.encoders import device as _device
 from semsearch.encoders.base import BundleBackend
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.models import bundle as bundles
-from semsearch.models.batching import Rows, batches_by_length, halve_when_full, pad
+from semsearch.models.batching import Rows, batches_by_length, each, halve_when_full, pad
 from semsearch.models.bundle import Bundle, Saved
 from semsearch.models.postprocessing import TRUNCATE
 from semsearch.models.tokenization import Tokenizer
-from semsearch.models.workers import each
 from semsearch.prompts import Prompt
 from semsearch.types import JsonMapping, JsonObject
 from semsearch.utils.vectors import unit_rows
@@ -39,8 +38,23 @@ CPU_TOKENS = 512
 GPU_TEXTS = 256
 GPU_TOKENS = 32_768
 QUIET = 3  # log severity: errors only
+Provider: TypeAlias = str | tuple[str, Mapping[str, object]]  # with its options
 AGAIN = "Copy its folder again, or export it again."
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+
+
+class OnnxSession(Protocol):
+    """The part of ONNX Runtime's InferenceSession that is used here."""
+
+    def get_providers(self) -> list[str]: ...
+    def get_provider_options(self) -> Mapping[str, Mapping[str, str]]: ...
+    def get_inputs(self) -> Sequence[Named]: ...
+    def run(self, outputs: None, inputs: Mapping[str, NDArray[np.int64]], /) -> list[ArrayLike]: ...
+
+
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
 
 
 class OnnxFiles(Saved, Protocol):
@@ -124,7 +138,7 @@ def available() -> list[str]:
     return list(ort.get_available_providers())
 
 
-def device_of(session: Any) -> str:
+def device_of(session: OnnxSession) -> str:
     """Where a session really runs: cpu or cuda:N."""
     if session.get_providers()[0] != CUDA:
         return "cpu"
@@ -138,7 +152,7 @@ def batch_limits(precision: str, device: str) -> tuple[int, int]:
     return (CPU_TEXTS, CPU_TOKENS) if device == "cpu" else (GPU_TEXTS, GPU_TOKENS)
 
 
-def new_session(bundle: OnnxFiles, device: str) -> Any:
+def new_session(bundle: OnnxFiles, device: str) -> OnnxSession:
     """A session, on the GPU only if it really started there.
 
     If the GPU cannot be used, auto takes the CPU with a warning; cuda and cuda:N raise DeviceUnavailable.
@@ -165,7 +179,7 @@ def new_session(bundle: OnnxFiles, device: str) -> Any:
     return on_cpu
 
 
-def _open_session(bundle: OnnxFiles, providers: Sequence[Any]) -> Any:
+def _open_session(bundle: OnnxFiles, providers: Sequence[Provider]) -> OnnxSession:
     options = ort.SessionOptions()
     options.log_severity_level = QUIET
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # the workers are the threads
@@ -175,22 +189,23 @@ def _open_session(bundle: OnnxFiles, providers: Sequence[Any]) -> Any:
     weights = bundle.path("weights")
     _check_files(bundle)
     try:
-        return ort.InferenceSession(weights, options, providers, enable_fallback=0)
+        opened: OnnxSession = ort.InferenceSession(weights, options, providers, enable_fallback=0)
     except Exception as error:  # onnxruntime raises a class of its own for every status code
         raise Corrupt(f"ONNX Runtime {ort.__version__} cannot load the model {bundle.name}: {error}") from error
+    return opened
 
 
 def _check_files(bundle: OnnxFiles) -> None:
     """Check the weights beside a large model.onnx. Raises NotFound, Corrupt."""
-    for name, wanted in bundle.origin.get("files", {}).items():
+    for name, recorded in bundle.origin.get("files", {}).items():
         path = bundle.folder / name
         if not path.is_file():
             raise NotFound(f"the model {bundle.name} lacks a part of its weights: {path}.", AGAIN)
-        if bundles.sha256(path) != wanted:
+        if bundles.sha256(path) != recorded:
             raise Corrupt(f"the weights of the model {bundle.name} are not what was written: {path}.", AGAIN)
 
 
-def _providers(bundle: OnnxFiles, device: str) -> list[Any]:
+def _providers(bundle: OnnxFiles, device: str) -> list[Provider]:
     """The providers to request. int8 has kernels for the CPU only."""
     has_cuda = CUDA in available()
     unfit = not has_cuda or bundle.precision == "int8"

@@ -46,14 +46,14 @@ class QueryCache:
         """The vectors of n query texts; those that are not cached are encoded in one call."""
         distinct = dict.fromkeys(texts)
         with self._lock:
-            found = {text: self._entries[text] for text in distinct if text in self._entries}
-        missing = [text for text in distinct if text not in found]
-        found |= self._encoded(missing)
-        self._store(found)
+            entries = {text: self._entries[text] for text in distinct if text in self._entries}
+        missing = [text for text in distinct if text not in entries]
+        entries |= self._encoded(missing)
+        self._store(entries)
         vectors = np.empty((len(texts), self.encoder.dim), dtype=np.float32)
         for at, text in enumerate(texts):
-            vectors[at] = found[text][0]
-        return EncodedQueries(vectors, len(missing), sum(found[text][1] for text in distinct))
+            vectors[at] = entries[text][0]
+        return EncodedQueries(vectors, len(missing), sum(entries[text][1] for text in distinct))
 
     def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
         """n texts -> (n, dim); passages go straight to the encoder."""

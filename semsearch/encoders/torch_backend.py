@@ -154,16 +154,16 @@ class TorchBackend(BundleBackend):
             )
         rows = self._tokenizer.ids(texts, prompt)
         tokens = CPU_TOKENS if self.device == "cpu" else GPU_TOKENS
-        found: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
+        parts: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
         for places, some, past in self._split_by_prefix(rows, prompt):
             lengths, most = [len(row) for row in some], batch_size or MAX_TEXTS
             compute = partial(self._compute, prompt=prompt, past=past)
             for batch in batches_by_length(lengths, max_texts=most, max_tokens=tokens, pads=self.network.pads):
                 chosen = [some[at] for at in batch]
                 part = halve_when_full(compute, chosen, self.device, torch.cuda.empty_cache)
-                found.append((places[batch], part))
-        vectors = np.empty((len(rows), found[0][1].shape[1] if found else self.dim), dtype=np.float32)
-        for places, part in found:
+                parts.append((places[batch], part))
+        vectors = np.empty((len(rows), parts[0][1].shape[1] if parts else self.dim), dtype=np.float32)
+        for places, part in parts:
             vectors[places] = part
         return vectors
 
@@ -194,14 +194,14 @@ class MaskedBackend(TorchBackend):
 
     def _bias_table(self, prompt: Prompt, frame: PromptTokens, mask: torch.Tensor) -> torch.Tensor:
         """The vectors of the empty prompt for sentence lengths 0, 1, … up to the longest in this batch."""
-        known = self._bias.get(prompt)
-        start, needed = 0 if known is None else len(known), int(mask.sum(1).max()) - len(frame) + 1
-        if known is None or start < needed:
+        table = self._bias.get(prompt)
+        start, needed = 0 if table is None else len(table), int(mask.sum(1).max()) - len(frame) + 1
+        if table is None or start < needed:
             lengths = torch.arange(start, max(needed, 1), device=self.device)
             more = [self.method.bias(self.network, frame, some) for some in torch.split(lengths, BIAS_TEXTS)]
-            known = torch.cat([*([] if known is None else [known]), *more])
-            self._bias[prompt] = known
-        return known
+            table = torch.cat([*([] if table is None else [table]), *more])
+            self._bias[prompt] = table
+        return table
 
 
 class CausalBackend(TorchBackend):

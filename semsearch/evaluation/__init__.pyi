@@ -9,6 +9,7 @@ from .judgements import JudgedQuestions as JudgedQuestions
 from .judgements import Judgements as Judgements
 from .judgements import read_judgements as read_judgements
 from .known_item import KnownItems as KnownItems
+from .known_item import evaluate_known_items as evaluate_known_items
 from .known_item import known_item_rank as known_item_rank
 from .known_item import known_item_recall as known_item_recall
 from .known_item import latency as latency
@@ -39,7 +40,6 @@ from .significance import SearchComparison as SearchComparison
 from .significance import compare_searches as compare_searches
 from .significance import paired_difference as paired_difference
 from .significance import randomisation_test as randomisation_test
-from .space_comparison import evaluate_known_items as evaluate_known_items
 from .sts import pearson as pearson
 from .sts import rankdata as rankdata
 from .sts import spearman as spearman

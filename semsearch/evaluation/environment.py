@@ -18,7 +18,7 @@ def describe() -> dict[str, str]:
         "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1),
         "memory": f"{int(_field('/proc/meminfo', 'MemTotal').removesuffix('kB') or 0) / 2**20:.0f} GiB",
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
-        "libraries": ", ".join(f"{name} {found}" for name in LIBRARIES if (found := version(name))),
+        "libraries": ", ".join(f"{name} {installed}" for name in LIBRARIES if (installed := version(name))),
     }
 
 

@@ -83,10 +83,10 @@ def text_geometry(
 
 def index_geometry(index: SampledIndex, sample: int = SAMPLE) -> EmbeddingGeometry:
     """The geometry of a fixed `sample` of the vectors in an index. Raises UsageError for fewer than three vectors."""
-    found = index.sample_vectors(sample, letters=sys.maxsize)
-    if len(found) < 3:
-        raise UsageError(f"{index.name} has {len(found)} vectors, which have no geometry.", "Index more documents.")
-    return EmbeddingGeometry(describe(found.vectors, _word_counts(found.texts)), len(found), found.total)
+    drawn = index.sample_vectors(sample, letters=sys.maxsize)
+    if len(drawn) < 3:
+        raise UsageError(f"{index.name} has {len(drawn)} vectors, which have no geometry.", "Index more documents.")
+    return EmbeddingGeometry(describe(drawn.vectors, _word_counts(drawn.texts)), len(drawn), drawn.total)
 
 
 def describe(vectors: Floats, lengths: Sequence[int] | None = None) -> dict[str, float]:
@@ -94,14 +94,14 @@ def describe(vectors: Floats, lengths: Sequence[int] | None = None) -> dict[str,
     if len(vectors) < 3:
         raise UsageError(f"{len(vectors)} vectors have no geometry.", "Use at least three different texts.")
     rows = unit(vectors)
-    found = {
+    figures = {
         "uniformity": uniformity(rows),
         "anisotropy": anisotropy(rows),
         "anisotropy_with_self": anisotropy(rows, with_self=True),
         "effective_rank": effective_rank(rows),
         "hubness": hubness(rows),
     }
-    return found if lengths is None else found | {"length_bias": length_bias(rows, lengths)}
+    return figures if lengths is None else figures | {"length_bias": length_bias(rows, lengths)}
 
 
 def alignments(a: Floats, b: Floats, gold: Sequence[float]) -> dict[str, tuple[float, int]]:
@@ -110,12 +110,12 @@ def alignments(a: Floats, b: Floats, gold: Sequence[float]) -> dict[str, tuple[f
     By `> 4.0`, `>= 4.0` and so on, with the number of such pairs; NaN if there is none.
     """
     left, right, scores = unit(a), unit(b), np.asarray(gold, dtype=np.float64)
-    found: dict[str, tuple[float, int]] = {}
+    by_threshold: dict[str, tuple[float, int]] = {}
     for threshold in THRESHOLDS:
         for sign, chosen in ((">", scores > threshold), (">=", scores >= threshold)):
             value = alignment(left[chosen], right[chosen]) if chosen.any() else float("nan")
-            found[f"{sign} {threshold}"] = (value, int(chosen.sum()))
-    return found
+            by_threshold[f"{sign} {threshold}"] = (value, int(chosen.sum()))
+    return by_threshold
 
 
 def alignment(a: Floats, b: Floats) -> float:

@@ -24,20 +24,20 @@ def read_queries(lines: Lines, file: Path | str) -> list[tuple[str, str]]:
     >>> read_queries(enumerate(["q1\\tdiesel engines", "bread"], 1), "queries.tsv")
     [('q1', 'diesel engines'), ('2', 'bread')]
     """
-    found: list[tuple[str, str]] = []
+    queries: list[tuple[str, str]] = []
     for number, line in lines:
         if not line.strip():
             continue
         if line.lstrip().startswith("{"):
-            found.append(query_of_json(line, file, number))
+            queries.append(query_of_json(line, file, number))
         elif "\t" in line:
             id_, _, text = line.partition("\t")
-            found.append((id_.strip(), text.strip()))
+            queries.append((id_.strip(), text.strip()))
         else:
-            found.append((str(number), line.strip()))
-    if not found:
+            queries.append((str(number), line.strip()))
+    if not queries:
         raise UsageError(f"{file} contains no query.", "Write one per line.")
-    return found
+    return queries
 
 
 def read_qrels(lines: Lines, file: Path | str) -> dict[str, dict[str, int]]:
@@ -45,7 +45,7 @@ def read_qrels(lines: Lines, file: Path | str) -> dict[str, dict[str, int]]:
 
     Columns may be separated by tabs, so that ids can contain spaces. Raises UsageError with `file` and line.
     """
-    found: dict[str, dict[str, int]] = {}
+    qrels: dict[str, dict[str, int]] = {}
     for number, line in lines:
         tabs = line.count("\t")
         cells = line.split("\t") if tabs == 2 or (tabs == 3 and len(line.split()) != 4) else line.split()
@@ -55,10 +55,10 @@ def read_qrels(lines: Lines, file: Path | str) -> dict[str, dict[str, int]]:
             del cells[1]
         if len(cells) != 3 or re.fullmatch(r"-?[0-9]+", cells[2].strip()) is None:
             raise UsageError(f"{file}:{number}: not a judgement.", "Write `query 0 document grade`.")
-        found.setdefault(cells[0], {})[cells[1]] = int(cells[2])
-    if not found:
+        qrels.setdefault(cells[0], {})[cells[1]] = int(cells[2])
+    if not qrels:
         raise UsageError(f"{file} contains no judgement.", "Write one per line: `query 0 document grade`.")
-    return found
+    return qrels
 
 
 def query_of_json(line: str, file: Path | str, number: int) -> tuple[str, str]:

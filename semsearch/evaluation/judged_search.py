@@ -38,13 +38,13 @@ def evaluate_search(
             answers.append(find(query) if at else [find(query) for _ in range(2)][-1])
         return [[name for hit in hits for name in (hit.document, *hit.near_copies)] for hits in answers]
 
-    found = evaluate(search, queries, qrels, k)
+    scores = evaluate(search, queries, qrels, k)
     for (query, grades), hits in zip(qrels.items(), answers, strict=True):
         named = [next((name for name in (hit.document, *hit.near_copies) if name in grades), "") for hit in hits]
-        found["per_query"][query]["judged@10"] = judged_share(named, grades)
-    shares = [each["judged@10"] for each in found["per_query"].values()]
+        scores["per_query"][query]["judged@10"] = judged_share(named, grades)
+    shares = [each["judged@10"] for each in scores["per_query"].values()]
     times = latency([sum(hits.took_ms.values()) for hits in answers]) if answers else {}
-    return found | {"judged@10": fmean(shares) if shares else 0.0, **times}
+    return scores | {"judged@10": fmean(shares) if shares else 0.0, **times}
 
 
 def judged_share(ranking: Sequence[str], grades: Grades, k: int = 10) -> float:

@@ -76,20 +76,20 @@ class Judgements:
         text = _normal(question)
         if not text:
             raise UsageError("a judgement needs a question.", "Search for something, then judge its hits.")
-        with self._changed() as found:
-            of = found.setdefault(text, {})
+        with self._changed() as graded:
+            of = graded.setdefault(text, {})
             if grade is None:
                 of.pop(document, None)
             else:
                 of[document] = grade
             if not of:
-                del found[text]
+                del graded[text]
 
     def forget(self, question: str | None = None) -> None:
         """Drop a question with its judgements; without one, all of them. Raises Locked, Corrupt, OSError."""
-        with self._changed() as found:
-            for text in list(found) if question is None else [_normal(question)]:
-                found.pop(text, None)
+        with self._changed() as graded:
+            for text in list(graded) if question is None else [_normal(question)]:
+                graded.pop(text, None)
 
     def add(self, queries: Mapping[str, str], qrels: Qrels) -> int:
         """Add judgements of files, which replace those that are there for the same document; returns how many they are.
@@ -100,17 +100,17 @@ class Judgements:
         if missing:
             problem = f"{len(missing)} judged queries have no text; the first is {missing[0]!r}."
             raise UsageError(problem, "Use the queries that belong to these qrels.")
-        with self._changed() as found:
+        with self._changed() as graded:
             for query, grades in qrels.items():
-                found.setdefault(_normal(queries[query]), {}).update(grades)
+                graded.setdefault(_normal(queries[query]), {}).update(grades)
         return sum(map(len, qrels.values()))
 
     def test_set(self) -> JudgedQuestions:
         """The questions with a relevant document, numbered from q1, and those that are left out. Raises Corrupt."""
-        found = self.grades()
-        usable = {text: of for text, of in found.items() if any(grade > 0 for grade in of.values())}
+        graded = self.grades()
+        usable = {text: of for text, of in graded.items() if any(grade > 0 for grade in of.values())}
         named = {f"q{number}": text for number, text in enumerate(usable, 1)}
-        left_out = tuple(text for text in found if text not in usable)
+        left_out = tuple(text for text in graded if text not in usable)
         return JudgedQuestions(named, {name: usable[text] for name, text in named.items()}, left_out)
 
     def written(self) -> tuple[str, str]:
@@ -155,9 +155,9 @@ class Judgements:
         self.file.parent.chmod(0o700)
         try:
             with FileLock(self.file.with_suffix(".lock"), timeout=PATIENCE):
-                found = self.grades()
-                yield found
-                questions: list[JsonObject] = [{"text": text, "grades": of} for text, of in found.items()]
+                graded = self.grades()
+                yield graded
+                questions: list[JsonObject] = [{"text": text, "grades": of} for text, of in graded.items()]
                 content = json.dumps({"schema": 1, "questions": questions}, ensure_ascii=False, indent=1)
                 atomic_write.write_text(self.file, content + "\n")
         except Timeout:

@@ -6,15 +6,16 @@ in near copies. It says nothing about questions worded differently from the text
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median, quantiles
+from statistics import fmean, median, quantiles
 
 import numpy as np
 
 from semsearch.chunking.sentences import sentences
 from semsearch.errors import UsageError
-from semsearch.types import Mode, Query, Results
+from semsearch.types import JsonObject, Mode, Query, Results
 
 MIN_WORDS = 4  # shorter sentences are headings and names, which occur in many passages
 
@@ -43,10 +44,10 @@ def sample_sentences(texts: Iterable[str], sample: int = 200, seed: int = 0) -> 
 
 def own_sentences(name: str, texts: Iterable[str], sample: int = 200, seed: int = 0) -> list[str]:
     """`sample_sentences` of the passages `texts` of the index called `name`. Raises UsageError if there are none."""
-    found = sample_sentences(texts, sample, seed)
-    if not found:
+    chosen = sample_sentences(texts, sample, seed)
+    if not chosen:
         raise UsageError(f"index {name} has no sentence of four words or more.", "Index more text first.")
-    return found
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class KnownItems:
 
 def search_known_items(
     find: Callable[[Query], Results],
-    wanted: Sequence[str],
+    sentences: Sequence[str],
     mode: Mode,
     k: int = 10,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -81,13 +82,13 @@ def search_known_items(
     """
     ranks: list[int | None] = []
     took: list[float] = []
-    for at, sentence in enumerate(wanted):
-        progress(at, len(wanted))
+    for at, sentence in enumerate(sentences):
+        progress(at, len(sentences))
         query = Query(sentence, k=k, mode=mode, group="passage")
         hits = find(query) if at else [find(query) for _ in range(2)][-1]
         ranks.append(known_item_rank(sentence, [hit.text for hit in hits]))
         took.append(sum(hits.took_ms.values()))
-    return KnownItems(tuple(wanted), tuple(ranks), tuple(took))
+    return KnownItems(tuple(sentences), tuple(ranks), tuple(took))
 
 
 def latency(took: Sequence[float]) -> dict[str, float]:
@@ -114,3 +115,23 @@ def known_item_recall(ranks: Sequence[int | None], k: int) -> float:
     0.5
     """
     return sum(rank is not None and rank <= k for rank in ranks) / len(ranks) if ranks else 0.0
+
+
+def evaluate_known_items(
+    find: Callable[[Query], Results], sentences: Sequence[str], mode: Mode, k: int = 100
+) -> JsonObject:
+    """nDCG@10, recall@k and MRR@10 in 0 … 1 of `find`, such as Index.search, for sentences of the index.
+
+    The result is as that of `retrieval.evaluate`, with the sentences as queries.
+    """
+    items = search_known_items(find, sentences, mode, k)
+    per_query = {text: _scores(rank, k) for text, rank in zip(items.sentences, items.ranks, strict=True)}
+    names = next(iter(per_query.values()), {})
+    means = {name: fmean(values[name] for values in per_query.values()) for name in names}
+    return {"queries": len(per_query), **means, "per_query": per_query}
+
+
+def _scores(rank: int | None, k: int) -> dict[str, float]:
+    """The measures of a query with one relevant passage, found at `rank`."""
+    seen = math.inf if rank is None or rank > 10 else rank
+    return {"nDCG@10": 1 / math.log2(seen + 1), f"recall@{k}": float(rank is not None), "MRR@10": 1 / seen}

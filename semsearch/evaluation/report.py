@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from semsearch.errors import NotFound, UsageError
 from semsearch.evaluation import environment
@@ -52,20 +52,20 @@ class Measurement:
 
 
 def run(
-    kind: str, info: Mapping[str, object], found: Measurement, *, name: str, reference: str = "", took_s: float
+    kind: str, info: Mapping[str, object], measured: Measurement, *, name: str, reference: str = "", took_s: float
 ) -> Run:
     """The record of a run of `kind` that measured the encoder described by `info`, which the user called `name`."""
     encoder = {key: info[key] for key in ENCODER if key in info}
     return {
         "schema": SCHEMA,
         "run": kind,
-        "protocol": found.protocol,
+        "protocol": measured.protocol,
         "encoder": {"asked": name, **encoder, "reference": reference or name},
-        "data": {short: hashed(file) for short, file in _short_names(found.files).items()},
-        "settings": dict(found.settings),
-        "row": dict(found.row),
-        "table": finite(found.table),
-        "scores": finite(found.scores),
+        "data": {short: hashed(file) for short, file in _short_names(measured.files).items()},
+        "settings": dict(measured.settings),
+        "row": dict(measured.row),
+        "table": finite(measured.table),
+        "scores": finite(measured.scores),
         "took_s": round(took_s, 3),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "semsearch": environment.version("semsearch"),
@@ -173,7 +173,7 @@ def shown(value: float | int | None) -> str:
     return f"{value:.2f}" if abs(value) >= 10 else f"{value:.4f}"
 
 
-def finite(value: object) -> Any:
+def finite(value: object) -> object:
     """`value` as JSON can represent it: NaN and infinity become None, NumPy scalars become numbers."""
     if isinstance(value, Mapping):
         return {str(key): finite(each) for key, each in value.items()}
@@ -196,26 +196,26 @@ def rows(runs: Sequence[Run], names: Sequence[str]) -> tuple[list[str], list[lis
 
 def _read(file: Path) -> Run:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(
             f"{file} cannot be read as JSON: {error}.", "Name files of saved runs.", "Name files written by --report."
         ) from None
-    missing = next((key for key in REQUIRED if _is_missing(found, key)), None)
-    if missing or not isinstance(found["table"], dict):
+    missing = next((key for key in REQUIRED if _is_missing(content, key)), None)
+    if missing or not isinstance(content["table"], dict):
         raise UsageError(
             f"{file} is not a run: it has no {missing or 'table'}.",
             "Name files of saved runs.",
             "Name files written by --report.",
         )
-    return dict(found)
+    return dict(content)
 
 
-def _is_missing(found: object, key: str) -> bool:
+def _is_missing(content: object, key: str) -> bool:
     for part in key.split("."):
-        if not isinstance(found, dict) or part not in found:
+        if not isinstance(content, dict) or part not in content:
             return True
-        found = found[part]
+        content = content[part]
     return False
 
 

@@ -145,7 +145,7 @@ def average_precision(ranking: Sequence[str], grades: Grades, k: int = 100) -> f
     """Sum of the precision at the rank of each relevant document within k, over all relevant ones (map_cut_k)."""
     relevant = _relevant(grades)
     ranks = [rank for rank, document in enumerate(ranking[:k], 1) if document in relevant]
-    return sum(found / rank for found, rank in enumerate(ranks, 1)) / len(relevant) if relevant else 0.0
+    return sum(hits / rank for hits, rank in enumerate(ranks, 1)) / len(relevant) if relevant else 0.0
 
 
 def _dcg(grades: Sequence[int]) -> float:

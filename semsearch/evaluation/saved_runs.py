@@ -41,7 +41,7 @@ def save_run(run: Mapping[str, object], home: Path | None = None) -> str:
 
 def list_runs(home: Path | None = None) -> dict[str, JsonObject]:
     """Every saved run by name, oldest first; do not change them. Unreadable files are skipped with a warning."""
-    found = {}
+    runs = {}
     for file in sorted(((home or settings.home()) / FOLDER).glob(f"*{SUFFIX}")):
         if not NAME.fullmatch(file.stem):
             continue
@@ -53,8 +53,8 @@ def list_runs(home: Path | None = None) -> dict[str, JsonObject]:
             LOG.warning("skipped %s, which cannot be read: %s", file, error)
             continue
         if isinstance(run, dict):
-            found[file.stem] = dict(run)
-    return found
+            runs[file.stem] = dict(run)
+    return runs
 
 
 @lru_cache(maxsize=512)

@@ -82,12 +82,12 @@ def sts_tasks(data: Path | None = None, split: str = "test") -> list[str]:
     Raises UsageError if neither is given, NotFound if there is no task at all.
     """
     folder = data_folder(data)
-    found = [
+    present = [
         name
         for name in TASKS
         if (split == "test" or name not in SUBSETS) and all(file.is_file() for file in task_files(name, folder, split))
     ]
-    return found or _missing(folder)
+    return present or _missing(folder)
 
 
 def sts_pairs(task: str, data: Path | None = None, split: str = "test") -> dict[str, Subset]:

@@ -22,7 +22,7 @@ from semsearch.encoders import factory
 from semsearch.errors import SemsearchError
 from semsearch.export.exporter import export_backend, replaced_folder, silent
 from semsearch.export.parity import cosine_of_each
-from semsearch.models import kept_engine
+from semsearch.models import model_folders
 from semsearch.models.model_ref import Reference
 from semsearch.types import JsonObject
 
@@ -75,10 +75,10 @@ def race(
                 engines[_name(made)] = made
             except SemsearchError as error:
                 problems.append(EngineFigures(f"ONNX Runtime {dtype}", problem=error.message))
-        found = _measure(engines, texts, report)
-        fastest = _fastest(found, _name(first))
+        figures = _measure(engines, texts, report)
+        fastest = _fastest(figures, _name(first))
         kept = keep and _keep(first, engines[fastest], device)
-    rows = [asdict(row) for row in (*found, *problems)]
+    rows = [asdict(row) for row in (*figures, *problems)]
     return {"model": first.name, "fingerprint": first.fingerprint, "engines": rows, "fastest": fastest, "kept": kept}
 
 
@@ -129,17 +129,17 @@ def _seconds(engine: EncoderBackend, batches: Sequence[Sequence[str]]) -> float:
     return time.perf_counter() - began
 
 
-def _fastest(found: Sequence[EngineFigures], present: str) -> str:
+def _fastest(figures: Sequence[EngineFigures], present: str) -> str:
     """The engine with the most texts a second among those of the same space; the present one unless it is beaten."""
-    rates = {row.engine: row.texts_per_second for row in found if row.same_space}
+    rates = {row.engine: row.texts_per_second for row in figures if row.same_space}
     best = max(rates, key=rates.__getitem__)
     return best if rates[best] >= FASTER * rates[present] else present
 
 
 def _keep(first: EncoderBackend, fastest: EncoderBackend, device: str) -> bool:
     """Store the fastest engine for this machine; nothing is stored for a model that is the fastest itself."""
-    kept = kept_engine.folder(first.fingerprint, device)
-    kept_engine.forget(first.fingerprint, device)
+    kept = model_folders.engine_folder(first.fingerprint, device)
+    model_folders.forget_engine(first.fingerprint, device)
     if fastest is first or fastest.bundle is None:
         return True
     with replaced_folder(kept) as new:

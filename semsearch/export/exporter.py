@@ -120,12 +120,12 @@ def _load(reference: Reference, trust: bool) -> TorchBackend:
     if saved and bundles.read(folder).weights.endswith(bundles.ONNX):
         raise UsageError(f"{reference.model} is exported already.", "Name the model that it was exported from.")
     own_dtype = saved or reference.dtype
-    wanted = reference if own_dtype else reference.with_(dtype="fp32")
-    backend, _ = factory.open_backend(wanted, device="cpu", backend="torch", trust=trust)
-    found = factory.torch_backend(backend, "export")
+    named = reference if own_dtype else reference.with_(dtype="fp32")
+    backend, _ = factory.open_backend(named, device="cpu", backend="torch", trust=trust)
+    running = factory.torch_backend(backend, "export")
     if not own_dtype:
-        found.bundle = replace(found.bundle, name=str(Reference.parse(found.bundle.name).with_(dtype="")))
-    return found
+        running.bundle = replace(running.bundle, name=str(Reference.parse(running.bundle.name).with_(dtype="")))
+    return running
 
 
 def _check_options(dtype: str, to: str) -> None:

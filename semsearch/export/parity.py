@@ -71,16 +71,16 @@ def compare(
     """The differences of the export `ours` from PyTorch, under all `prompts` of the encoder."""
     every = [*texts, *sentences]
     got = np.concatenate([ours.embed(every, prompt) for prompt in prompts])
-    wanted = np.concatenate([theirs.embed(every, prompt) for prompt in prompts])
+    expected = np.concatenate([theirs.embed(every, prompt) for prompt in prompts])
     alone = np.concatenate([ours.embed([text], prompt) for prompt in prompts for text in every])
-    near = cosine_of_each(got, wanted)
+    near = cosine_of_each(got, expected)
     left, right = np.triu_indices(len(sentences), k=1)
-    ranked = [np.einsum("nd,nd->n", some[left], some[right]) for some in (got[len(texts) :], wanted[len(texts) :])]
+    ranked = [np.einsum("nd,nd->n", some[left], some[right]) for some in (got[len(texts) :], expected[len(texts) :])]
     return {
         "texts": len(every) * len(prompts),
         "least_cosine": round(float(near.min()), 6),
         "mean_cosine": round(float(near.mean()), 6),
-        "largest_difference": float(f"{np.abs(got - wanted).max():.2g}"),
+        "largest_difference": float(f"{np.abs(got - expected).max():.2g}"),
         "batch_difference": float(f"{np.abs(got - alone).max():.2g}"),
         "spearman_of_pairs": round(spearman(ranked[0], ranked[1]), 4),
     }

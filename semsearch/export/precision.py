@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -15,10 +14,11 @@ from onnxruntime.transformers.float16 import convert_float_to_float16
 
 from semsearch.export import graph as graphs
 from semsearch.models import bundle as bundles
+from semsearch.types import JsonObject
 
 SLOW_FUSIONS = ["SkipLayerNormFusion"]  # on AVX2 65 us, Add and LayerNormalization 22 us, for 24 tokens x 384
 # int8 with 7 significant bits; scripts/encoders/export_default.py compares the variants
-QUANTIZATION: dict[str, Any] = {"weight_type": QuantType.QInt8, "reduce_range": True}
+QUANTIZATION: JsonObject = {"weight_type": QuantType.QInt8, "reduce_range": True}
 POST = "post."  # prefix of the initializers of post-processing in a traced graph
 LARGE_TABLE = 1 << 20  # numbers in a table of word vectors that is worth quantising
 EXTERNAL = "session.optimized_model_external_initializers_"
@@ -78,9 +78,9 @@ def to_half(source: Path, path: Path) -> Path:
 
 def external_files(model: Path) -> list[str]:
     """Names of the files beside the ONNX file `model` with its weights; [] where they are in the file itself."""
-    found = onnx.load(model, load_external_data=False)
+    proto = onnx.load(model, load_external_data=False)
     return sorted(
-        {entry.value for tensor in found.graph.initializer for entry in tensor.external_data if entry.key == "location"}
+        {entry.value for tensor in proto.graph.initializer for entry in tensor.external_data if entry.key == "location"}
     )
 
 
@@ -117,12 +117,12 @@ def _narrowing(graph: onnx.GraphProto) -> list[str]:
 def _post_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
     """The nodes of post-processing and all nodes after them, in order."""
     reached = {tensor.name for tensor in graph.initializer if tensor.name.startswith(POST)}
-    found = []
+    nodes = []
     for node in graph.node:
         if reached.intersection(node.input):
-            found.append(node)
+            nodes.append(node)
             reached.update(node.output)
-    return found
+    return nodes
 
 
 def _without_post(graph: onnx.GraphProto) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]]:
@@ -132,20 +132,20 @@ def _without_post(graph: onnx.GraphProto) -> tuple[list[onnx.NodeProto], list[on
         return [], []
     for node in nodes:
         graph.node.remove(node)
-    known = {tensor.name: tensor for tensor in graph.initializer}
-    graph.output[0].name = next(name for name in nodes[0].input if name not in known)
+    tensors = {tensor.name: tensor for tensor in graph.initializer}
+    graph.output[0].name = next(name for name in nodes[0].input if name not in tensors)
     graph.output[0].type.tensor_type.ClearField("shape")
     elsewhere = {name for node in graph.node for name in node.input}
     taken: dict[str, onnx.TensorProto] = {}
-    for name in dict.fromkeys(name for node in nodes for name in node.input if name in known):
-        if name in elsewhere and known[name].data_type != onnx.TensorProto.FLOAT:
+    for name in dict.fromkeys(name for node in nodes for name in node.input if name in tensors):
+        if name in elsewhere and tensors[name].data_type != onnx.TensorProto.FLOAT:
             continue  # integers are not converted
         taken[name] = onnx.TensorProto()
-        taken[name].CopyFrom(known[name])
+        taken[name].CopyFrom(tensors[name])
         if name in elsewhere:
             taken[name].name = f"{name} in float32"
         else:
-            graph.initializer.remove(known[name])
+            graph.initializer.remove(tensors[name])
     for node in nodes:
         node.input[:] = [taken[name].name if name in taken else name for name in node.input]
     return nodes, list(taken.values())

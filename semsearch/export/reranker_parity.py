@@ -61,12 +61,14 @@ def probes() -> list[Probe]:
 def compare(ours: RerankerRuntime, theirs: RerankerRuntime) -> dict[str, float]:
     """The differences of the export `ours` from PyTorch."""
     pairs = probes()
-    got, wanted = ([runtime.logits(*probe).values for probe in pairs] for runtime in (ours, theirs))
+    got, expected = ([runtime.logits(*probe).values for probe in pairs] for runtime in (ours, theirs))
     moved = max(_moved(ours, probe, together) for probe, together in zip(pairs, got, strict=True))
     plain = slice(len(ODD), None)
-    best = [int(np.argmax(one)) == int(np.argmax(other)) for one, other in zip(got[plain], wanted[plain], strict=True)]
-    every: list[NDArray[np.float64]] = [np.concatenate(one).astype(np.float64) for one in (got, wanted)]
-    ranked = [np.concatenate(one[plain]).astype(np.float64) for one in (got, wanted)]
+    best = [
+        int(np.argmax(one)) == int(np.argmax(other)) for one, other in zip(got[plain], expected[plain], strict=True)
+    ]
+    every: list[NDArray[np.float64]] = [np.concatenate(one).astype(np.float64) for one in (got, expected)]
+    ranked = [np.concatenate(one[plain]).astype(np.float64) for one in (got, expected)]
     return {
         "pairs": len(every[0]),
         "largest_difference": float(f"{np.abs(every[0] - every[1]).max():.2g}"),

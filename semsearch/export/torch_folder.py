@@ -31,8 +31,8 @@ def write(backend: TorchBackend, place: Path) -> Bundle:
     if not Path(source.tokenizer).is_absolute():
         return replace(source, folder=place)
     shutil.copy(source.path("tokenizer"), place / bundles.TOKENIZER)  # a converted tokenizer is in a cache
-    known = safetensors_files.identity(place / bundles.TOKENIZER)
-    return replace(source, tokenizer=bundles.TOKENIZER, tokenizer_sha256=known, folder=place)
+    digest = safetensors_files.identity(place / bundles.TOKENIZER)
+    return replace(source, tokenizer=bundles.TOKENIZER, tokenizer_sha256=digest, folder=place)
 
 
 def _ignored(folder: str, names: Sequence[str]) -> list[str]:

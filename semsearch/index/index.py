@@ -25,8 +25,8 @@ from semsearch import documents as document_files
 from semsearch import settings
 from semsearch.chunking.splitter import Splitter
 from semsearch.encoders.base import as_encoder
+from semsearch.encoders.encoder_pool import EncoderPool
 from semsearch.encoders.index_encoder import LazyEncoder, NoEncoder, load
-from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import NotFound, UnknownName, UsageError
 from semsearch.evaluation.naming.distinctive_words import group_names
 from semsearch.index.open_store import OpenStore
@@ -946,7 +946,7 @@ class Index:
             chosen = encoder if encoder is not None else begun or "default"
             model = load(chosen) if isinstance(chosen, str) else as_encoder(chosen)
             checked = LazyEncoder(
-                self.name, model.name, model.fingerprint, model.dim, recorded=model.reference, wanted=model
+                self.name, model.name, model.fingerprint, model.dim, recorded=model.reference, encoder=model
             )
             try:
                 report = writer.reembed(checked, progress, keep_old=keep_old)

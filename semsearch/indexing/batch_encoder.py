@@ -17,7 +17,7 @@ import numpy as np
 
 from semsearch.encoders.base import EncoderBackend
 from semsearch.errors import EncodingFailed
-from semsearch.models.workers import stopped_by
+from semsearch.models.batching import stopped_by
 
 if TYPE_CHECKING:
     from semsearch.types import EncoderProtocol, Vectors

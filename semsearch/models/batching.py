@@ -1,8 +1,21 @@
-"""Batches of token rows: texts of similar length, padded to the longest of each batch, halved if memory is full."""
+"""Batches of token rows: texts of similar length, padded to the longest of each batch, halved if memory is full.
+
+    each(fill, batches, workers=2)       fill(batch) for every batch; the calling thread is one of the workers
+
+    stop = threading.Event()
+    with stopped_by(stop):               once stop is set, this ends with an error before its next batch
+        encoder.encode(texts)
+
+Every worker takes its next batch itself: a pool with a task for each text would wake the calling thread after each.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Sized
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Event
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -10,6 +23,7 @@ from numpy.typing import NDArray
 
 from semsearch.errors import SemsearchError
 
+T = TypeVar("T")
 Row = TypeVar("Row", bound=Sized)
 Rows: TypeAlias = Sequence[Sequence[int]]  # token ids of each text
 FULL = (  # in messages about full memory of torch and ONNX Runtime, on a CPU or a GPU
@@ -21,6 +35,7 @@ FULL = (  # in messages about full memory of torch and ONNX Runtime, on a CPU or
     "bfcarena",
     "alloc_failed",
 )
+_STOP: ContextVar[Event | None] = ContextVar("stop", default=None)
 
 
 def batches_by_length(
@@ -61,8 +76,8 @@ def check_smaller_batch_helps(error: Exception, device: str, *, texts: int, toke
 
     `tokens` is the length of the longest text.
     """
-    known = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"  # torch's own
-    if not known and not any(sign in str(error).lower() for sign in FULL):
+    is_full = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"  # torch's own
+    if not is_full and not any(sign in str(error).lower() for sign in FULL):
         raise error
     if texts == 1:
         message = f"the memory of {device} does not hold one text of {tokens} tokens."
@@ -88,3 +103,47 @@ def halve_when_full(
     release()
     half = len(rows) // 2
     return np.concatenate([halve_when_full(run, part, device, release) for part in (rows[:half], rows[half:])])
+
+
+@contextmanager
+def stopped_by(stop: Event) -> Iterator[None]:
+    """What this thread encodes inside ends early once `stop` is set."""
+    before = _STOP.set(stop)
+    try:
+        yield
+    finally:
+        _STOP.reset(before)
+
+
+def each(work: Callable[[T], None], batches: Sequence[T], workers: int) -> None:
+    """Do `work` for every batch on `workers` threads; they are begun in their order.
+
+    The first error ends all threads, each after the batch that it is at, and is raised. Raises SemsearchError if the
+    caller is stopped (`stopped_by`). The threads end with the call: permanent ones would be missing after a fork.
+    """
+    upcoming, failed, stop = iter(batches), Event(), _STOP.get() or Event()
+
+    def take() -> None:
+        try:
+            for batch in upcoming:  # threads may share the iterator of a list
+                if failed.is_set() or stop.is_set():
+                    return
+                work(batch)
+        except BaseException:
+            failed.set()
+            raise
+
+    others = min(workers, len(batches)) - 1
+    if others < 1:
+        take()
+    else:
+        with ThreadPoolExecutor(others) as pool:
+            try:
+                futures = [pool.submit(take) for _ in range(others)]
+                take()
+                for future in futures:
+                    future.result()
+            finally:
+                failed.set()  # where it is Ctrl-C that ends this call
+    if stop.is_set():
+        raise SemsearchError("the encoding was stopped.")

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from semsearch.errors import Corrupt, NotFound
 from semsearch.models import postprocessing as post
@@ -21,6 +21,9 @@ from semsearch.models.model_ref import Reference
 from semsearch.models.postprocessing import Step
 from semsearch.prompts import MARKS, Prompt
 from semsearch.types import JsonMapping, JsonObject, Role
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 FORMAT = 1
 CHECKSUM = "sha256"  # of the rest of a manifest; those of before have none
@@ -149,7 +152,7 @@ def read(folder: Path) -> Bundle:
     try:
         content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         recorded = content.pop(CHECKSUM, None)
-        found = checksum(content)
+        actual = checksum(content)
         bundle = _parse(content, folder)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise Corrupt(f"{folder / MANIFEST} cannot be read: {error}.", AGAIN) from error
@@ -157,7 +160,7 @@ def read(folder: Path) -> Bundle:
         raise Corrupt(
             f"{folder / MANIFEST} was changed: it does not match the fingerprint {bundle.fingerprint}.", AGAIN
         )
-    if recorded not in (None, found):
+    if recorded not in (None, actual):
         raise Corrupt(f"{folder / MANIFEST} was changed: it does not have its checksum.", AGAIN)
     return bundle
 
@@ -165,12 +168,16 @@ def read(folder: Path) -> Bundle:
 def write(bundle: Bundle, folder: Path) -> Bundle:
     """Write the manifest of `bundle`, with its fingerprint, into `folder`, which has its weights and tokenizer."""
     complete = replace(bundle, folder=folder).with_fingerprint()
-    content = {"format": FORMAT, **{key: value for key, value in asdict(complete).items() if key != "folder"}}
-    content["prompts"] = {role: prompt.as_dict() for role, prompt in complete.prompts.items()}
-    content[CHECKSUM] = checksum(content)
-    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-    (folder / MANIFEST).write_text(text, encoding="utf-8")
+    prompts = {role: prompt.as_dict() for role, prompt in complete.prompts.items()}
+    write_manifest(folder / MANIFEST, asdict(complete) | {"prompts": prompts})
     return complete
+
+
+def write_manifest(file: Path, fields: JsonObject) -> None:
+    """Write the fields of an encoder or a reranker, but for its folder, with their checksum."""
+    content = {"format": FORMAT, **{key: value for key, value in fields.items() if key != "folder"}}
+    content[CHECKSUM] = checksum(content)
+    file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def checksum(content: JsonMapping) -> str:
@@ -189,19 +196,24 @@ def verified(saved: Saved, which: str, identity: Callable[[Path], str], kind: st
     if name.is_absolute():
         return path
     try:
-        found = weights.hashed(path) if path.suffix == ONNX else identity(path)
+        actual = weights.hashed(path) if path.suffix == ONNX else identity(path)
     except OSError as error:
         raise NotFound(f"the {kind} {saved.name} lacks its {which}: {path}.", fix) from error
-    if found != getattr(saved, f"{which}_sha256"):
+    if actual != getattr(saved, f"{which}_sha256"):
         raise Corrupt(f"the {which} of {kind} {saved.name} are not what was written: {path}.", fix)
     return path
 
 
-def _parse(content: JsonObject, folder: Path) -> Bundle:
+def check_fields(content: JsonObject, kind: type[DataclassInstance]) -> None:
+    """Take the format out of a manifest's content. Raises ValueError for another one, and for keys `kind` lacks."""
     if (version := content.pop("format")) != FORMAT:
         raise ValueError(f"it has format {version}, and this semsearch reads format {FORMAT}")
-    if unknown := set(content) - {each.name for each in fields(Bundle)}:
+    if unknown := set(content) - {each.name for each in fields(kind)}:
         raise ValueError(f"it has unknown keys {sorted(unknown)}")
+
+
+def _parse(content: JsonObject, folder: Path) -> Bundle:
+    check_fields(content, Bundle)
     prompts = content["prompts"].items()
     content["prompts"] = {role: Prompt(**{**one, "remove": tuple(one.get("remove", ()))}) for role, one in prompts}
     content["background"] = tuple(content["background"])

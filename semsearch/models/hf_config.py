@@ -71,7 +71,7 @@ def describe(folder: Path, reference: Reference, *, name: str = "", source: str 
     """
     model = read_model(folder, trust=trust)
     pipeline = st_config.read(folder) if st_config.is_pipeline(folder) and not reference.template else None
-    found = safetensors_files.find(model.folder)
+    weights = safetensors_files.find(model.folder)
     sizes = st_config.sizes(model.folder) if st_config.is_pipeline(folder) else {}
     words = tokenizer_files.read(model.folder, lower=bool(sizes.get("do_lower_case")), trust=trust)
     base = Bundle(
@@ -79,12 +79,12 @@ def describe(folder: Path, reference: Reference, *, name: str = "", source: str 
         method="sentence_transformer",
         dim=0,
         max_tokens=longest(model, words, reference.max_tokens, sizes.get("max_seq_length") if pipeline else None),
-        precision=_precision(model, found, reference),
+        precision=_precision(model, weights, reference),
         pooling="",
         layer=-1,
         normalize=True,
         prompts=pipeline.prompts if pipeline else {},
-        weights=str(PurePosixPath(model.below, found)),
+        weights=str(PurePosixPath(model.below, weights)),
         weights_sha256="",
         tokenizer=str(PurePosixPath(model.below, words.file)),
         tokenizer_sha256=words.sha256,
@@ -96,7 +96,7 @@ def describe(folder: Path, reference: Reference, *, name: str = "", source: str 
     )
     complete = _piped(base, pipeline, reference) if pipeline else _prompted(base, model, reference)
     others = pipeline.hashes if pipeline else safetensors_files.of_prompt(base.folder, complete.method)
-    sha256 = safetensors_files.combine_hashes([safetensors_files.identity(model.folder / found), *others])
+    sha256 = safetensors_files.combine_hashes([safetensors_files.identity(model.folder / weights), *others])
     return replace(complete, weights_sha256=sha256).with_fingerprint().truncate(reference.dim)
 
 
@@ -189,26 +189,26 @@ def _check_template(template: Template, base: Bundle, model: ModelConfig) -> Non
     kinds = set(template.kinds)
     kind = "any" if "any" in kinds or {"causal"} < kinds else "causal" if "causal" in kinds else "masked"
     methods.check_architecture(label, kind, base.name, model.kind, causal=model.causal)
-    known = {"bert", "roberta"}
-    if model.kind in known and known & kinds and model.kind not in kinds:
+    families = {"bert", "roberta"}
+    if model.kind in families and families & kinds and model.kind not in kinds:
         LOG.warning("%s is not for %s, and %s is one.", label, model.kind, base.name)
 
 
-def longest(model: ModelConfig, words: Vocabulary, wanted: int | None = None, configured: int | None = None) -> int:
-    """The longest input in tokens. Raises UsageError if more are `wanted` than the model has positions."""
+def longest(model: ModelConfig, words: Vocabulary, requested: int | None = None, configured: int | None = None) -> int:
+    """The longest input in tokens. Raises UsageError if more are `requested` than the model has positions."""
     inner = model.config.get("text_config") or {}
     places = next((int(each[key]) for each in (model.config, inner) for key in POSITIONS if each.get(key)), None)
     if places and model.kind in OFFSET:
         places -= int(model.config.get("pad_token_id") or 1) + 1  # rows up to the padding's are not positions
-    if wanted and places and wanted > places:
+    if requested and places and requested > places:
         raise UsageError(
-            f"max_tokens is {wanted}, and {model.folder} has {places} positions.", "Choose a smaller max_tokens."
+            f"max_tokens is {requested}, and {model.folder} has {places} positions.", "Choose a smaller max_tokens."
         )
     limits = (places, words.longest, configured or MAX_TOKENS[model.causal])
-    return wanted or min(int(each) for each in limits if each)
+    return requested or min(int(each) for each in limits if each)
 
 
-def _precision(model: ModelConfig, found: str, reference: Reference) -> str:
+def _precision(model: ModelConfig, weights: str, reference: Reference) -> str:
     """The requested precision; else fp32 for encoders, and the saved precision for decoders, which are large."""
     if reference.dtype == "int8":
         raise UsageError(
@@ -218,7 +218,7 @@ def _precision(model: ModelConfig, found: str, reference: Reference) -> str:
         )
     if reference.dtype == "nf4" and not model.causal:
         raise UsageError(f"nf4 is for decoders, and {model.folder} is an encoder.", "Use fp32, bf16 or fp16.")
-    return reference.dtype or (safetensors_files.precision(model.folder, found) if model.causal else "fp32")
+    return reference.dtype or (safetensors_files.precision(model.folder, weights) if model.causal else "fp32")
 
 
 def config_hash(model: ModelConfig) -> str:
@@ -236,5 +236,5 @@ def licence(folder: Path) -> str:
     except OSError:
         return ""
     head = re.match(r"---\s*\n(.*?)\n---", text, re.DOTALL)
-    found = re.search(r"^license:[ \t]*([\w.+-]+)[ \t]*$", head[1], re.MULTILINE) if head else None
-    return found[1] if found else ""
+    line = re.search(r"^license:[ \t]*([\w.+-]+)[ \t]*$", head[1], re.MULTILINE) if head else None
+    return line[1] if line else ""

@@ -32,20 +32,20 @@ def cache() -> Path:
     return Path(os.environ.get("HF_HOME") or usual).expanduser() / "hub"
 
 
-def known(name: str) -> bool:
+def is_cached(name: str) -> bool:
     """Whether the cache has any file of a model."""
     return _folder(name).is_dir()
 
 
 def snapshot(name: str, revision: str = "") -> Path | None:
     """The folder of a revision in the cache, complete or not; None if there is none. Never uses the network."""
-    folder, wanted = _folder(name), revision or "main"
+    folder, commit = _folder(name), revision or "main"
     try:
-        wanted = (folder / "refs" / wanted).read_text(encoding="ascii").strip()
+        commit = (folder / "refs" / commit).read_text(encoding="ascii").strip()
     except (OSError, ValueError):
-        if not COMMIT.fullmatch(wanted):
+        if not COMMIT.fullmatch(commit):
             return None
-    snapshot = folder / "snapshots" / wanted
+    snapshot = folder / "snapshots" / commit
     return snapshot if snapshot.is_dir() else None
 
 
@@ -99,8 +99,8 @@ def remove(name: str, revision: str = "") -> int:
     from huggingface_hub import scan_cache_dir
 
     with _explained(name, revision):
-        found = scan_cache_dir(cache())
-    repos = [repo for repo in found.repos if (repo.repo_id, repo.repo_type) == (name, "model")]
+        scan = scan_cache_dir(cache())
+    repos = [repo for repo in scan.repos if (repo.repo_id, repo.repo_type) == (name, "model")]
     cached = [each for repo in repos for each in repo.revisions]
     doomed = [each.commit_hash for each in cached if not revision or revision in (each.commit_hash, *each.refs)]
     if not doomed:
@@ -109,7 +109,7 @@ def remove(name: str, revision: str = "") -> int:
             "Encoder.list_local() lists those that are.",
             "See: semsearch models list",
         )
-    strategy = found.delete_revisions(*doomed)
+    strategy = scan.delete_revisions(*doomed)
     strategy.execute()
     return int(strategy.expected_freed_size)
 

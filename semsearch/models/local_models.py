@@ -24,7 +24,7 @@ def catalogue() -> list[JsonObject]:
     return [{"name": name, **_on_disk(entry), **entry} for name, entry in model_folders.catalogue().items()]
 
 
-def known(kind: Literal["encoder", "reranker"]) -> list[str]:
+def names(kind: Literal["encoder", "reranker"]) -> list[str]:
     """The names of the catalogue, without a look at the disk."""
     return list(model_folders.catalogue() if kind == "encoder" else model_folders.rerankers())
 
@@ -99,7 +99,7 @@ def check_local(model: str) -> tuple[str, str]:
     named, reference = on_hub(model)
     if named is None:
         raise UsageError(f"{model} is part of semsearch.", "Only models of the hub can be removed.")
-    if not hub.known(named):
+    if not hub.is_cached(named):
         raise NotFound(
             f"hf:{named} is not on this machine.",
             "Encoder.list_local() lists those that are.",

@@ -1,6 +1,9 @@
 """Model folders: found by a name of the catalogue, an id of the hub, or a path.
 
-A downloaded model of the hub is used without contacting the hub again; `models pull` fetches the newest version.
+A downloaded model of the hub is used without contacting the hub again; `models pull` fetches the newest version. The
+engine of a model that was the fastest one on this machine is an ONNX export in the user's cache folder, written by
+`semsearch bench --keep`. It has the fingerprint of its model, so it gives the same vectors; without it the model runs
+as before.
 """
 
 from __future__ import annotations
@@ -8,13 +11,19 @@ from __future__ import annotations
 import difflib
 import json
 import re
+import shutil
+from contextlib import suppress
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from semsearch.errors import NotFound, SemsearchError
 from semsearch.models import bundle, hub
+from semsearch.models.bundle import Bundle
 from semsearch.models.model_ref import HUB
 from semsearch.models.rerankers import manifest
 from semsearch.types import JsonObject
+from semsearch.utils import user_cache
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -44,8 +53,8 @@ def find_reranker(name: str | Path, revision: str = "") -> Path:
     return _find(str(name), rerankers(), "reranker", revision)
 
 
-def _find(name: str, known: dict[str, JsonObject], kind: str, revision: str) -> Path:
-    entry = known.get(name, {})
+def _find(name: str, entries: dict[str, JsonObject], kind: str, revision: str) -> Path:
+    entry = entries.get(name, {})
     if entry.get("folder"):
         return ASSETS / str(entry["folder"])
     if on_hub := entry.get("hub") or (name.removeprefix(HUB) if name.startswith(HUB) else ""):
@@ -57,7 +66,7 @@ def _find(name: str, known: dict[str, JsonObject], kind: str, revision: str) -> 
         raise _no_folder(name, folder)
     raise NotFound(
         f"no {kind} is called {name!r}.",
-        f"{_similar(name, [*known, *_beside(folder)])}Choose from: {', '.join(sorted(known))}, "
+        f"{_similar(name, [*entries, *_beside(folder)])}Choose from: {', '.join(sorted(entries))}, "
         "a folder, or hf:owner/name.",
     )
 
@@ -73,8 +82,8 @@ def _no_folder(name: str, folder: Path) -> NotFound:
     )
 
 
-def _similar(name: str, known: list[str], parent: Path = Path()) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
+def _similar(name: str, names: list[str], parent: Path = Path()) -> str:
+    near = difflib.get_close_matches(name, names, n=1)
     return f"Did you mean {str(parent / near[0])!r}? " if near else ""
 
 
@@ -91,8 +100,8 @@ def fetch(name: str, revision: str = "") -> Path:
 
     Raises NotFound if it is unknown, access is denied, or the network is off or fails.
     """
-    if (found := local(name, revision)) is not None:
-        return found
+    if (folder := local(name, revision)) is not None:
+        return folder
     if hub.offline():
         model = hub.hub_id(name, revision)
         raise NotFound(
@@ -146,3 +155,25 @@ def check_complete(folder: Path) -> None:
     from semsearch.models import hf_config  # the template library, which the default encoder does not need
 
     hf_config.check_complete(folder)
+
+
+def engine_folder(fingerprint: str, device: str) -> Path:
+    """Where the export of the model with this fingerprint is kept, if it is, for runs with `--device` so."""
+    return user_cache.folder() / "engines" / f"{fingerprint}-{device.replace(':', '-')}"
+
+
+def kept_engine(model: Bundle, device: str) -> Bundle | None:
+    """The kept export of a model in PyTorch, under the model's name; None where there is none that can run."""
+    kept = engine_folder(model.fingerprint, device)
+    if not (kept / bundle.MANIFEST).is_file() or find_spec("onnxruntime") is None:
+        return None
+    with suppress(SemsearchError):  # of another version, or damaged: the model itself runs
+        export = bundle.read(kept)
+        if export.fingerprint == model.fingerprint:
+            return replace(export, name=model.name)
+    return None
+
+
+def forget_engine(fingerprint: str, device: str) -> None:
+    """Run the model itself from now on."""
+    shutil.rmtree(engine_folder(fingerprint, device), ignore_errors=True)

@@ -79,8 +79,8 @@ class Reference:
         """
         changes: JsonObject = {key: value for key, value in parts.items() if value is not None}
         options = {**self.options, **changes.pop("options", {})}
-        known: JsonObject = {key: _checked(key, changes.pop(key)) for key in (*FIELDS, "model") if key in changes}
-        return replace(self, **known, options={**options, **changes})
+        fields: JsonObject = {key: _checked(key, changes.pop(key)) for key in (*FIELDS, "model") if key in changes}
+        return replace(self, **fields, options={**options, **changes})
 
     def __str__(self) -> str:
         model = f"{self.model}@{self.revision}" if self.revision and self.model.startswith(HUB) else self.model
@@ -114,16 +114,16 @@ def _is_folder(path: str) -> bool:
 
 def _next(fragment: str) -> tuple[str, Value, str]:
     """Key and value of the first part of `fragment`, and the rest."""
-    found = KEY.match(fragment)
-    if found is None and SLOT in fragment:
+    key = KEY.match(fragment)
+    if key is None and SLOT in fragment:
         return "template", fragment, ""
-    if found is not None and found[1] == "template":
-        return "template", fragment[found.end() :], ""
+    if key is not None and key[1] == "template":
+        return "template", fragment[key.end() :], ""
     part, _, rest = fragment.partition(",")
-    if found is None:
+    if key is None:
         return "template", part, rest
-    value = part[found.end() :]
-    return found[1], value if found[1] in ("dtype", "revision") else _read(value), rest
+    value = part[key.end() :]
+    return key[1], value if key[1] in ("dtype", "revision") else _read(value), rest
 
 
 def _read(value: str) -> Value:
@@ -132,13 +132,13 @@ def _read(value: str) -> Value:
 
 
 def _checked(key: str, value: object) -> object:
-    right, wanted = FIELDS.get(key, (str, "a text"))
+    right, expected = FIELDS.get(key, (str, "a text"))
     if key == "dtype" and isinstance(value, str):
         value = ALSO.get(value, value)
     too_small = key in ("max_tokens", "dim") and isinstance(value, int) and value < 1
     unknown = key == "dtype" and value not in ("", *PRECISIONS)
     if not isinstance(value, right) or isinstance(value, bool) or too_small or unknown:
-        raise UsageError(f"{key} cannot be {value!r}.", f"It has to be {wanted}.")
+        raise UsageError(f"{key} cannot be {value!r}.", f"It has to be {expected}.")
     return value
 
 

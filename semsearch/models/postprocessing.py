@@ -58,14 +58,14 @@ def settled(steps: Steps, width: int) -> Steps:
 
     Raises UsageError if a truncation is wider than its input.
     """
-    found: list[Step] = []
+    active: list[Step] = []
     for step in steps:
         if step.kind == TRUNCATE:
             check(step.dim, width)
         if step.kind != TRUNCATE or step.dim < width:
-            found.append(step)
+            active.append(step)
         width = step.dim
-    return tuple(found)
+    return tuple(active)
 
 
 def check(dim: int, width: int) -> None:

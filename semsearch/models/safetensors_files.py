@@ -79,13 +79,13 @@ def sha256(path: Path, *, large: int = LARGE) -> str:
         return hashed(path)
     # st_mtime and size are not enough: archives restore the time, and checkpoints of one architecture have one size
     name, stamp = str(path.resolve()), [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
-    known = _known()
-    if known.get(name, [])[:-1] == stamp:
-        return str(known[name][-1])
-    found = hashed(path)
-    newest = [*((key, value) for key, value in known.items() if key != name), (name, [*stamp, found])]
+    cached = _known()
+    if cached.get(name, [])[:-1] == stamp:
+        return str(cached[name][-1])
+    digest = hashed(path)
+    newest = [*((key, value) for key, value in cached.items() if key != name), (name, [*stamp, digest])]
     user_cache.write(CACHED, json.dumps(dict(newest[-MAX_CACHED:])).encode())
-    return found
+    return digest
 
 
 def precision(folder: Path, weights: str) -> str:
@@ -138,7 +138,7 @@ def _tensors(path: Path) -> JsonObject:
 def _known() -> dict[str, list[int | str]]:
     """The cached hashes: path -> size, mtime and ctime in ns, inode, sha256."""
     try:
-        known = json.loads(user_cache.read(CACHED) or b"{}")
+        cached = json.loads(user_cache.read(CACHED) or b"{}")
     except ValueError:
         return {}
-    return known if isinstance(known, dict) else {}
+    return cached if isinstance(cached, dict) else {}

@@ -94,15 +94,15 @@ def _listed(folder: Path) -> list[tuple[str, str]]:
     """Type and path of every module as listed in the folder. Raises Corrupt, and UsageError for a path outside it."""
     try:
         listed = json.loads((folder / MODULES).read_text(encoding="utf-8"))
-        found = [(str(one["type"]), str(one["path"])) for one in listed]
+        modules = [(str(one["type"]), str(one["path"])) for one in listed]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Corrupt(f"{folder / MODULES} cannot be read: {error}.", "Copy the model again.") from error
-    if not found:
+    if not modules:
         raise Corrupt(f"{folder / MODULES} lists no modules.", "Copy the model again.")
-    for _, path in found:
+    for _, path in modules:
         if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
             raise UsageError(f"{folder} refers to a module outside the folder: {path}.", "Copy the whole model.")
-    return found
+    return modules
 
 
 def _supported(type_: str, folder: Path) -> str:

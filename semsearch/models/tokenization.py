@@ -118,8 +118,8 @@ class Tokenizer:
         side = self._split(prompt.before, ending + prompt.after)
         joined, start, end = side.around(body)
         encoding = self._fast.encode(joined, add_special_tokens=False)
-        found = zip(encoding.tokens, encoding.offsets, strict=True)
-        inner = [(token, _origin(joined, *offsets, start, end)) for token, offsets in found]
+        pieces = zip(encoding.tokens, encoding.offsets, strict=True)
+        inner = [(token, _origin(joined, *offsets, start, end)) for token, offsets in pieces]
         outer = [[(str(self._fast.id_to_token(each)), PROMPT) for each in ids] for ids in (side.before, side.after)]
         return [*outer[0], *inner, *outer[1]]
 

@@ -121,27 +121,27 @@ def _before_all(token: str, number: int) -> JsonObject:
     """A post-processor that adds `token` before every text."""
     one, text = {"SpecialToken": {"id": token, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}
     pair = [one, text, {"Sequence": {"id": "B", "type_id": 1}}]
-    known = {token: {"id": token, "ids": [number], "tokens": [token]}}
-    return {"type": "TemplateProcessing", "single": [one, text], "pair": pair, "special_tokens": known}
+    special = {token: {"id": token, "ids": [number], "tokens": [token]}}
+    return {"type": "TemplateProcessing", "single": [one, text], "pair": pair, "special_tokens": special}
 
 
 def _tokens(folder: Path, config: JsonMapping, content: JsonMapping) -> dict[str, str]:
     """The names of mask, sep, cls and pad: those configured, else common ones that the tokenizer has."""
     special = read_object(folder / NAMED)
     added = {each["content"] for each in content.get("added_tokens", ())}
-    found = {}
+    names = {}
     for name, usual in USUAL.items():
         configured = _content(config.get(f"{name}_token")) or _content(special.get(f"{name}_token"))
         token = configured or next((token for token in usual if token in added), "")
         if token:
-            found[name] = token
-    return found
+            names[name] = token
+    return names
 
 
 def _content(token: object) -> str:
     """A token in a configuration: a string, or an object with its content."""
-    found = token.get("content") if isinstance(token, dict) else token
-    return found if isinstance(found, str) else ""
+    text = token.get("content") if isinstance(token, dict) else token
+    return text if isinstance(text, str) else ""
 
 
 def _store(identity: str, content: bytes) -> str:

@@ -15,11 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from semsearch.errors import NotFound, UnknownName, UsageError
 from semsearch.prompts.prompt import MASK, SLOT, Prompt, parse
-from semsearch.types import JsonObject, Role
+from semsearch.types import JsonMapping, JsonObject, Role
 
 HERE = Path(__file__).parent
 SUFFIX = ".toml"
@@ -45,9 +44,9 @@ class Template:
     text: Mapping[Role, str]
     method: str
     description: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: JsonMapping = field(default_factory=dict)
     kinds: tuple[str, ...] = ("any",)
-    rules: Mapping[str, Any] = field(default_factory=dict)
+    rules: JsonMapping = field(default_factory=dict)
     source: str = ""
     note: str = ""
 
@@ -63,10 +62,10 @@ class Template:
 
     def as_dict(self) -> JsonObject:
         """The template as JSON; `text` is one string if both roles share it."""
-        found: JsonObject = {each.name: getattr(self, each.name) for each in fields(self)}
+        content: JsonObject = {each.name: getattr(self, each.name) for each in fields(self)}
         texts = set(self.text.values())
-        found["text"] = texts.pop() if len(texts) == 1 else dict(self.text)
-        return found | {"options": dict(self.options), "kinds": list(self.kinds), "rules": dict(self.rules)}
+        content["text"] = texts.pop() if len(texts) == 1 else dict(self.text)
+        return content | {"options": dict(self.options), "kinds": list(self.kinds), "rules": dict(self.rules)}
 
 
 @lru_cache(1)
@@ -87,10 +86,10 @@ def find(name: str) -> Template:
     ...
     semsearch.errors.UnknownName: no template is called 'prompt-bert'. Did you mean 'promptbert'? Choose from: ...
     """
-    known = templates()
-    if name not in known:
-        raise UnknownName("template", name, known)
-    return known[name]
+    choices = templates()
+    if name not in choices:
+        raise UnknownName("template", name, choices)
+    return choices[name]
 
 
 def resolve(spec: str, *, causal: bool = False) -> Template:
@@ -102,13 +101,13 @@ def resolve(spec: str, *, causal: bool = False) -> Template:
     >>> resolve('"[X]" means [MASK] .').method, resolve('query: [X]').method
     ('promptbert', 'mean')
     """
-    found = resolve_all(spec, causal=causal)
-    if len(found) > 1:
-        names = ", ".join(one.name for one in found)
-        raise UsageError(f"{spec} holds {len(found)} templates.", f"Choose one, as FILE:NAME: {names}.")
-    for text in found[0].text.values():
+    listed = resolve_all(spec, causal=causal)
+    if len(listed) > 1:
+        names = ", ".join(one.name for one in listed)
+        raise UsageError(f"{spec} holds {len(listed)} templates.", f"Choose one, as FILE:NAME: {names}.")
+    for text in listed[0].text.values():
         parse(text)
-    return found[0]
+    return listed[0]
 
 
 def resolve_all(spec: str, *, causal: bool = False) -> list[Template]:
@@ -132,10 +131,10 @@ def from_text(text: str, *, causal: bool = False) -> Template:
 
 def from_toml(path: str | Path, name: str = "", *, causal: bool = False) -> list[Template]:
     """The templates of a file in the library's format, or only the one called `name`. Raises NotFound, UsageError."""
-    found = _of_file(Path(path).expanduser(), causal)
-    if name and name not in found:
-        raise UnknownName(f"template of {path}", name, found)
-    return [found[name]] if name else list(found.values())
+    listed = _of_file(Path(path).expanduser(), causal)
+    if name and name not in listed:
+        raise UnknownName(f"template of {path}", name, listed)
+    return [listed[name]] if name else list(listed.values())
 
 
 def to_toml(template: Template) -> str:
@@ -155,7 +154,7 @@ def method_of(masks: int, *, causal: bool) -> str:
     return {1: "promptbert", 2: "cot_bert"}.get(masks, "n_mask")
 
 
-def _toml(value: Any) -> str:
+def _toml(value: object) -> str:
     if isinstance(value, Mapping):
         names = (key if KEY.fullmatch(key) else json.dumps(key) for key in value)
         inner = ", ".join(f"{name} = {_toml(one)}" for name, one in zip(names, value.values(), strict=True))
@@ -177,22 +176,22 @@ def _of_file(path: Path, causal: bool = False) -> dict[str, Template]:
     tables = content.pop("templates", alone)
     if not isinstance(tables, dict) or not tables or not all(isinstance(one, dict) for one in tables.values()):
         raise UsageError(f"{path}: `templates` holds no table.", "Write [templates.NAME] above each template.")
-    found = {}
+    listed = {}
     for name, one in tables.items():
         try:
-            found[name] = _template(name, _merged(content, one), causal)
+            listed[name] = _template(name, _merged(content, one), causal)
         except UsageError as error:
             raise UsageError(f"{path}, template {name}: {error.message}", error.fix, error.command) from error
-    return found
+    return listed
 
 
-def _merged(shared: Mapping[str, Any], one: Mapping[str, Any]) -> JsonObject:
+def _merged(shared: JsonMapping, one: JsonMapping) -> JsonObject:
     """The keys of a template over those of its file, and its rules over those of its file."""
     rules = [each["rules"] for each in (shared, one) if isinstance(each.get("rules"), dict)]
     return {**shared, **one} | ({"rules": rules[0] | rules[1]} if len(rules) == 2 else {})
 
 
-def _template(name: str, values: Mapping[str, Any], causal: bool) -> Template:
+def _template(name: str, values: JsonMapping, causal: bool) -> Template:
     """The template of a file's values, which are checked, with defaults."""
     _check(values)
     text = _texts(values.get("text"))
@@ -214,7 +213,7 @@ def _template(name: str, values: Mapping[str, Any], causal: bool) -> Template:
     )
 
 
-def _texts(value: Any) -> dict[Role, str]:
+def _texts(value: object) -> dict[Role, str]:
     """The text for each role. Raises UsageError if there is none."""
     texts = {"query": value, "passage": value} if isinstance(value, str) else value
     if not isinstance(texts, dict) or texts.keys() != {"query", "passage"} or set(map(type, texts.values())) != {str}:
@@ -223,7 +222,7 @@ def _texts(value: Any) -> dict[Role, str]:
     return {"query": texts["query"], "passage": texts["passage"]}
 
 
-def _check(values: Mapping[str, Any]) -> None:
+def _check(values: JsonMapping) -> None:
     """Raises UsageError for an unknown key, and for a value of the wrong type."""
     for key, value in values.items():
         if key not in KEYS and isinstance(value, dict):

@@ -91,18 +91,18 @@ def lint(
     checked = replace(checked, method=method) if method else checked
     if check_options and (wrong := _options(checked, check_options)):
         return [wrong]
-    found: dict[Finding, None] = {}
+    findings: dict[Finding, None] = {}
     for text in dict.fromkeys(checked.text.values()):
         case = _Case(text, checked, kind)
         if PUBLISHED.search(text):
             message = "this is the mini-language of the papers' code; here it is text."
-            found[_error("mini-language", message, f"Write: {translated(text)}")] = None
+            findings[_error("mini-language", message, f"Write: {translated(text)}")] = None
             continue
         for check in (_slot, _spelling, _masks, _ending, _quotes, _spaces, _kind):
-            found |= dict.fromkeys(check(case))
+            findings |= dict.fromkeys(check(case))
         if tokenizer is not None and text.count(SLOT) == 1:
-            found |= dict.fromkeys(_costs(case, tokenizer))
-    return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
+            findings |= dict.fromkeys(_costs(case, tokenizer))
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 def family(tokenizer: PromptTokenizer, causal: bool | None = None) -> str:
@@ -155,14 +155,14 @@ class _Case:
     def made_for(self) -> set[str]:
         """The kinds of model for which the library has this text, apart from spaces; empty if it does not have it."""
         mine = self.text.replace(" ", "")
-        known = [one for one in templates().values() if mine in (text.replace(" ", "") for text in one.text.values())]
-        return {kind for one in known for kind in one.kinds}
+        alike = [one for one in templates().values() if mine in (text.replace(" ", "") for text in one.text.values())]
+        return {kind for one in alike for kind in one.kinds}
 
 
 def _options(template: Template, check: CheckOptions) -> Finding | None:
     """Options that the template's method refuses. Those of the library are fine, and a check loads torch."""
-    known = [one.options for one in templates().values() if one.method == template.method]
-    if template.options in [{}, {"count": template.masks}, *known]:
+    usual = [one.options for one in templates().values() if one.method == template.method]
+    if template.options in [{}, {"count": template.masks}, *usual]:
         return None
     try:
         check(template.method, dict(template.options))
@@ -188,8 +188,8 @@ def _slot(case: _Case) -> Iterator[Finding]:
 def _spelling(case: _Case) -> Iterator[Finding]:
     """Tokens and spaces in a spelling other than that of templates."""
     for severity, code, pattern, message, fix in PATTERNS:
-        for found in re.finditer(pattern, case.text):
-            yield severity(code, message.format(found[0]), fix)
+        for match in re.finditer(pattern, case.text):
+            yield severity(code, message.format(match[0]), fix)
     for other in MASKS.findall(case.text.replace(MASK, "")):
         yield _error("mask-spelling", f"{other} is text here.", f"Write {MASK}, the mask of every tokenizer.")
     if "_" in case.text and " " not in case.text.replace(SLOT, ""):

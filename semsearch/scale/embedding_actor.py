@@ -84,7 +84,7 @@ class EmbeddingActor:
         """Raises EncoderMismatch for another encoder than the driver's. Its files are fetched unless they are here."""
         here = encoder_files.fetched(how.reference, how.fingerprint, self._get("files"), self._read)
         model = Encoder.load(here, threads=threads, device=device)
-        encoder = LazyEncoder("the job", how.name, how.fingerprint, how.dim, recorded=None, wanted=model, owned=True)
+        encoder = LazyEncoder("the job", how.name, how.fingerprint, how.dim, recorded=None, encoder=model, owned=True)
         _ = encoder.model  # raises EncoderMismatch
         store = StoreWrites(how.target) if how.target else None
         worker = f"{socket.gethostname()}:{os.getpid()}"

@@ -61,7 +61,7 @@ def embedded_ahead(
     """
     with drivers.find(index).open_reader(index) as reader:
         space, recipe = reader.state().spaces[0], reader.state().recipe
-        ours = LazyEncoder(reader.name, space.name, space.fingerprint, space.dim, recorded=None, wanted=encoder)
+        ours = LazyEncoder(reader.name, space.name, space.fingerprint, space.dim, recorded=None, encoder=encoder)
         _ = ours.model  # raises EncoderMismatch, before a cluster works for nothing
         update = sources.update(paths, options, recipe)
         job = input_files.of_index(update, reader)

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
+from semsearch.encoders.encoder_pool import EncoderPool
 from semsearch.encoders.index_encoder import LazyEncoder
-from semsearch.encoders.pool import EncoderPool
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import NotFound
 from semsearch.search.searcher import Searcher
@@ -112,7 +112,7 @@ class CurrentSpace:
             space.fingerprint,
             space.dim,
             recorded=references.get(space.id, recipe.get("encoder", "default")),
-            wanted=self._wanted,
+            encoder=self._wanted,
             owned=self._owned,
             fetch=not restored.encoder(recipe),
             pool=self._encoders,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from semsearch.encoders.pool import EncoderPool
+from semsearch.encoders.encoder_pool import EncoderPool
 from semsearch.errors import NotFound
 from semsearch.index import Index, admin
 from semsearch.serve.batching import BatchedEncoder

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 
 from semsearch.encoders.device import cores
 from semsearch.encoders.encoder import Encoder
-from semsearch.encoders.pool import EncoderPool
+from semsearch.encoders.encoder_pool import EncoderPool
 from semsearch.encoders.rerankers.reranker import Reranker
 from semsearch.errors import NotFound, SemsearchError, UnknownName
 from semsearch.index import Index, admin

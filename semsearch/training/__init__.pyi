@@ -1,8 +1,6 @@
 from .catalogue import TrainingMethod as TrainingMethod
 from .catalogue import require_packages as require_packages
 from .catalogue import training_methods as training_methods
-from .comparison import RunDifference as RunDifference
-from .comparison import compare_settings as compare_settings
 from .datasets.adaptation import nli_triplets as nli_triplets
 from .datasets.columns import parse_columns as parse_columns
 from .datasets.dataset import Dataset as Dataset
@@ -10,12 +8,15 @@ from .datasets.reading import dataset_of_texts as dataset_of_texts
 from .datasets.reading import read_dataset as read_dataset
 from .hyperparameters import Hyperparameters as Hyperparameters
 from .loop import TrainingStep as TrainingStep
+from .runs import RunDifference as RunDifference
 from .runs import TrainingMoment as TrainingMoment
 from .runs import TrainingRun as TrainingRun
 from .runs import base_model_of as base_model_of
+from .runs import compare_settings as compare_settings
 from .runs import training_run as training_run
 from .runs import training_runs as training_runs
 from .trainer import SeedsResult as SeedsResult
+from .trainer import TrainingOptions as TrainingOptions
 from .trainer import TrainingResult as TrainingResult
 from .trainer import train as train
 from .trainer import train_seeds as train_seeds

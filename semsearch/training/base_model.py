@@ -58,8 +58,8 @@ def load_base(name: str | Path, hyperparameters: Hyperparameters, *, trust: bool
     both = []
     for each in (templates, hyperparameters.inference_templates or templates):
         under = _with_template(reference, each, kind, entry.get("template") or "")
-        found = hf_config.describe(folder, under, name=reference.model, source=source, trust=trust)
-        both.append(replace(found, licence=found.licence or licence))
+        bundle = hf_config.describe(folder, under, name=reference.model, source=source, trust=trust)
+        both.append(replace(bundle, licence=bundle.licence or licence))
     training, inference = both
     return BaseModel(folder, kind, training, inference, parts)
 

@@ -20,16 +20,17 @@ from torch import Tensor
 
 from semsearch.errors import SemsearchError, UsageError
 from semsearch.models import batching
-from semsearch.training import rng, runs, signals
-from semsearch.training.averaging import WeightAverage
+from semsearch.training import runs
 from semsearch.training.datasets.dataset import Dataset
-from semsearch.training.gradients import add_gradients
 from semsearch.training.model import TrainableModel
 from semsearch.training.objectives._base import BaseObjective
+from semsearch.training.optimisation import rng, signals
+from semsearch.training.optimisation.averaging import WeightAverage
+from semsearch.training.optimisation.gradients import add_gradients
+from semsearch.training.optimisation.schedule import Schedule, learning_rate, order
 from semsearch.training.run_folder import plot, state
 from semsearch.training.run_folder.state import RunState
 from semsearch.training.runs import Doing, TrainingMoment
-from semsearch.training.schedule import Schedule, learning_rate, order
 from semsearch.training.validation import Validation
 
 LOG_EVERY = 10  # steps between two lines of the metrics

@@ -11,7 +11,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -22,15 +22,16 @@ from semsearch.encoders import device as _device
 from semsearch.encoders.torch_backend import CausalBackend, MaskedBackend
 from semsearch.errors import UsageError
 from semsearch.models import bundle as bundles
-from semsearch.models import hf_config, methods, pooling
+from semsearch.models import hf_config, methods
 from semsearch.models import safetensors_files as hashes
 from semsearch.models.batching import batches_by_length, pad
 from semsearch.models.bundle import Bundle
 from semsearch.models.methods import Batch
 from semsearch.models.methods.optiprompt import slots
 from semsearch.models.model_ref import Reference
-from semsearch.models.networks import loading, saving
-from semsearch.models.networks.masked import Inputs
+from semsearch.models.networks import loading, pooling, saving
+from semsearch.models.networks.causal import CausalNetwork
+from semsearch.models.networks.masked import Inputs, MaskedNetwork
 from semsearch.models.tokenization import PromptTokens, Tokenizer
 from semsearch.prompts import Prompt
 from semsearch.training import objectives
@@ -39,7 +40,7 @@ from semsearch.training.hyperparameters import Hyperparameters
 from semsearch.training.objectives._base import Shape, View
 
 if TYPE_CHECKING:
-    from semsearch.types import Vectors
+    from semsearch.types import JsonMapping, Vectors
 
 CPU_TOKENS, GPU_TOKENS = 1024, 65_536  # per forward pass, padding included
 # the fields of a manifest that determine how a text is read, and the licence
@@ -133,10 +134,10 @@ class TrainableModel:
         ids, mask = (torch.from_numpy(each).to(self.device) for each in pad(rows))
         with torch.autocast(self.device.partition(":")[0], torch.bfloat16, enabled=self.precision == "bf16"):
             if view.of == "layers":
-                found = self._layers(view, ids, mask)
+                vectors = self._layers(view, ids, mask)
             else:
-                found = self.method.embed(self.network, Batch(ids, mask, self._reader(view)[1]))
-        return found.to(torch.promote_types(found.dtype, torch.float32))
+                vectors = self.method.embed(self.network, Batch(ids, mask, self._reader(view)[1]))
+        return vectors.to(torch.promote_types(vectors.dtype, torch.float32))
 
     @torch.no_grad()
     def _layers(self, view: View, ids: Tensor, mask: Tensor) -> Tensor:
@@ -145,20 +146,20 @@ class TrainableModel:
         states = self.frozen.states(Inputs(ids, mask), tuple(range(self.network.depth + 1)))
         return torch.stack([pool(hidden, mask) for hidden in states], dim=1)
 
-    def save(self, out: Path, origin: Mapping[str, Any], name: str = "") -> Bundle:
+    def save(self, out: Path, origin: JsonMapping, name: str = "") -> Bundle:
         """Write the current encoder, called `name` or as the folder, into the empty folder `out`; its manifest."""
         inference = self.base.inference
         (out / bundles.TOKENIZER).write_bytes(inference.path("tokenizer").read_bytes())
         saving.save(self.network, inference, out)
         written = hf_config.describe(out, Reference(str(out)), name=name or out.name, source=inference.source)
-        known = {key: getattr(inference, key) for key in READING}
-        known["weights_sha256"] = hashes.combine_hashes(
+        fields = {key: getattr(inference, key) for key in READING}
+        fields["weights_sha256"] = hashes.combine_hashes(
             [written.weights_sha256, *hashes.of_prompt(out, inference.method)]
         )
-        known |= {"tokenizer": bundles.TOKENIZER, "tokenizer_sha256": bundles.sha256(out / bundles.TOKENIZER)}
-        return bundles.write(replace(written, dim=self.backend.dim, origin=dict(origin), **known), out)
+        fields |= {"tokenizer": bundles.TOKENIZER, "tokenizer_sha256": bundles.sha256(out / bundles.TOKENIZER)}
+        return bundles.write(replace(written, dim=self.backend.dim, origin=dict(origin), **fields), out)
 
-    def _load(self, trust: bool, precision: str) -> Any:
+    def _load(self, trust: bool, precision: str) -> MaskedNetwork | CausalNetwork:
         new = self.method.needs & set(self.hyperparameters.new_parts) - self.base.parts
         loader = loading.causal if self.base.kind == "causal" else loading.masked
         network = loader(
@@ -168,7 +169,7 @@ class TrainableModel:
             self._add_part(network, part)
         return network.to(self.device)
 
-    def _add_part(self, network: Any, part: str) -> None:
+    def _add_part(self, network: MaskedNetwork | CausalNetwork, part: str) -> None:
         """Initialise a part that the base model may lack: a random pooler, or a prompt from the template's words."""
         if part == "pooler":
             if not hasattr(network.model, "pooler"):  # it would be saved but not loaded again

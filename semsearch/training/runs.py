@@ -19,11 +19,19 @@ from typing import Any, Literal
 from semsearch.errors import Corrupt, NotFound
 from semsearch.models import bundle as bundles
 from semsearch.models.model_ref import Reference
-from semsearch.types import JsonObject
+from semsearch.types import JsonMapping, JsonObject
 from semsearch.utils import atomic_write, writer_lock
 
 RUN = "run"
 SETTINGS, METRICS, RESULT, STEP = "settings.json", "metrics.jsonl", "result.json", "step"
+NOT_COMPARED = ("versions", "threads", "micro", "fingerprint", "serves", "rows_sha256")  # of no interest to a person
+SHORT_NAMES = {
+    "recipe": "",
+    "options": "",
+    "base.name": "base",
+    "examples.source": "data",
+    "examples.count": "examples",
+}
 START_ANEW = (  # in Python, and at the command line
     "Name another folder, or use force=True to start anew.",
     "Name another folder with -o, or use --force to start anew.",
@@ -57,9 +65,9 @@ class TrainingRun:
 
     folder: Path
     state: State
-    settings: Mapping[str, Any]
-    metrics: Sequence[Mapping[str, Any]]
-    result: Mapping[str, Any] | None = None
+    settings: JsonMapping
+    metrics: Sequence[JsonMapping]
+    result: JsonMapping | None = None
     pid: int | None = None
     moment: TrainingMoment = TrainingMoment()
 
@@ -76,9 +84,9 @@ class TrainingRun:
     @property
     def losses(self) -> list[tuple[int, float]]:
         """Step and loss, the mean of up to ten steps; at last the loss of the latest step alone."""
-        found = [(int(line["step"]), float(line["loss"])) for line in self.metrics if "loss" in line]
+        means = [(int(line["step"]), float(line["loss"])) for line in self.metrics if "loss" in line]
         last, loss = self.moment.step, self.moment.loss
-        return [*found, (last, loss)] if loss is not None and last > (found[-1][0] if found else 0) else found
+        return [*means, (last, loss)] if loss is not None and last > (means[-1][0] if means else 0) else means
 
     @property
     def scores(self) -> list[tuple[int, float]]:
@@ -93,8 +101,17 @@ class TrainingRun:
     @property
     def measure(self) -> str:
         """What the scores are; "" without a validation."""
-        told = [str(line["measure"]) for line in self.metrics if "measure" in line]
-        return told[-1] if told else str(self.settings.get("dev") or "")
+        measures = [str(line["measure"]) for line in self.metrics if "measure" in line]
+        return measures[-1] if measures else str(self.settings.get("dev") or "")
+
+
+@dataclass(frozen=True, slots=True)
+class RunDifference:
+    """One setting in each of several runs, None where a run has none, and whether the runs differ in it."""
+
+    name: str
+    values: tuple[str | None, ...]
+    differs: bool
 
 
 def training_run(folder: str | Path) -> TrainingRun:
@@ -124,6 +141,43 @@ def training_runs(home: str | Path) -> list[TrainingRun]:
     return [run for run, _ in sorted(started, key=lambda item: -item[1])]
 
 
+def compare_settings(runs: Sequence[TrainingRun]) -> list[RunDifference]:
+    """The settings of the runs side by side: those in which they differ first, each by its name.
+
+    >>> one, other = (TrainingRun(Path("x"), "done", {"seed": seed, "recipe": {"batch": 8}}, ()) for seed in (0, 1))
+    >>> [(each.name, each.values, each.differs) for each in compare_settings([one, other])]
+    [('seed', ('0', '1'), True), ('batch', ('8', '8'), False)]
+    """
+    flat = [dict(_flat(run.settings)) for run in runs]
+    names = dict.fromkeys(name for each in flat for name in each)
+    rows = [
+        RunDifference(name, values := tuple(each.get(name) for each in flat), len(set(values)) > 1) for name in names
+    ]
+    return sorted(rows, key=lambda each: (not each.differs, each.name))
+
+
+def _flat(settings: JsonMapping, within: str = "") -> list[tuple[str, str]]:
+    """Names and values in words; of parts that are settings themselves, those of each."""
+    rows: list[tuple[str, str]] = []
+    for key, value in settings.items():
+        if key in NOT_COMPARED:
+            continue
+        name = SHORT_NAMES.get(f"{within}{key}", f"{within}{key}")
+        if isinstance(value, Mapping):
+            rows += _flat(value, f"{name}." if name else "")
+        else:
+            rows.append((name, _written(value)))
+    return rows
+
+
+def _written(value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return ", ".join(map(_written, value)) if isinstance(value, list) else str(value)
+
+
 def base_model_of(name: str) -> str:
     """The base model of the encoder in the folder `name`, as Encoder.load accepts it; "" if unknown.
 
@@ -135,11 +189,11 @@ def base_model_of(name: str) -> str:
     settings, manifest = folder / RUN / SETTINGS, folder / bundles.MANIFEST
     for file, keys in ((settings, ("base", "name")), (manifest, ("origin", "trained", "base", "name"))):
         with suppress(Corrupt, KeyError, TypeError):
-            found: Any = read_json(file)
+            value: Any = read_json(file)
             for key in keys:
-                found = found[key]
-            if found and isinstance(found, str):
-                return found
+                value = value[key]
+            if value and isinstance(value, str):
+                return value
     return ""
 
 
@@ -149,11 +203,11 @@ def read_metrics(home: Path) -> list[JsonObject]:
         text = (home / METRICS).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return []
-    found = []
+    rows = []
     for line in text.splitlines():
         with suppress(ValueError):
-            found.append(json.loads(line))
-    return [line for line in found if isinstance(line, dict)]
+            rows.append(json.loads(line))
+    return [line for line in rows if isinstance(line, dict)]
 
 
 def write_moment(home: Path, moment: TrainingMoment) -> None:
@@ -164,8 +218,8 @@ def write_moment(home: Path, moment: TrainingMoment) -> None:
 def _read_moment(home: Path) -> TrainingMoment:
     """The last step; that of no step where there is none, or it is just being written."""
     with suppress(OSError, ValueError, TypeError):
-        found: Any = json.loads((home / STEP).read_text(encoding="ascii"))
-        return TrainingMoment(**found) if isinstance(found, dict) else TrainingMoment(int(found))
+        content: Any = json.loads((home / STEP).read_text(encoding="ascii"))
+        return TrainingMoment(**content) if isinstance(content, dict) else TrainingMoment(int(content))
     return TrainingMoment()
 
 
@@ -184,8 +238,8 @@ def truncate_metrics(home: Path, step: int) -> None:
 def read_json(file: Path) -> JsonObject | None:
     """The object in `file`, None where there is no file. Raises Corrupt."""
     try:
-        found: JsonObject = json.loads(file.read_text(encoding="utf-8"))
-        return found
+        content: JsonObject = json.loads(file.read_text(encoding="utf-8"))
+        return content
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

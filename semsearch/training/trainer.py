@@ -17,13 +17,14 @@ import torch
 
 from semsearch.encoders import device as _device
 from semsearch.errors import UsageError
-from semsearch.training import checks, objectives, rng, schedule
+from semsearch.training import checks, objectives
 from semsearch.training.base_model import load_base
 from semsearch.training.datasets.dataset import Dataset
 from semsearch.training.loop import Loop, Teacher, TrainingStep
 from semsearch.training.model import TrainableModel
 from semsearch.training.objectives._base import BaseObjective, Shape
 from semsearch.training.objectives._matryoshka import MatryoshkaObjective
+from semsearch.training.optimisation import rng, schedule
 from semsearch.training.run_folder import manifest
 from semsearch.training.run_folder.folder import RunFolder
 from semsearch.training.training_config import TrainingConfig
@@ -31,12 +32,28 @@ from semsearch.training.validation import Validation
 from semsearch.utils import atomic_write
 
 SUMMARY = "summary.json"
-Report = Callable[[TrainingStep], None]
-Preparing = Callable[[str], None]
 
 
-def _silent(_: str) -> None:
-    """The default for what is being prepared: nothing is told."""
+@dataclass(frozen=True, slots=True)
+class TrainingOptions:
+    """What a run is given beside its configuration and its data.
+
+    The encoder with the best score on `validation` is saved, without a validation the last. `teacher` returns vectors
+    (n, d) of texts, for distillation, and is recorded as `teacher_name`. `force` replaces another run in the folder.
+    Code that comes with a model runs only with `trust_remote_code`. `report` is called after every step, `preparing`
+    with words for what is done before the first.
+    """
+
+    validation: Validation | None = None
+    teacher: Teacher | None = None
+    teacher_name: str = ""
+    force: bool = False
+    trust_remote_code: bool = False
+    report: Callable[[TrainingStep], None] | None = None
+    preparing: Callable[[str], object] = str
+
+
+DEFAULTS = TrainingOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,29 +87,17 @@ class SeedsResult:
 
 
 def train(
-    config: TrainingConfig,
-    dataset: Dataset,
-    out: str | Path,
-    *,
-    validation: Validation | None = None,
-    teacher: Teacher | None = None,
-    teacher_name: str = "",
-    force: bool = False,
-    trust_remote_code: bool = False,
-    report: Report | None = None,
-    preparing: Preparing = _silent,
+    config: TrainingConfig, dataset: Dataset, out: str | Path, options: TrainingOptions = DEFAULTS
 ) -> TrainingResult:
     """Train one encoder into the folder `out`, continuing an interrupted run of the same settings.
 
-    The encoder with the best score on `validation` is saved, without a validation the last. `teacher` returns vectors
-    (n, d) of texts, for distillation. `preparing` is told in words what is done before the first step. Raises
-    UsageError where `out` has other contents (`force` replaces another run), or where configuration, dataset and base
-    model do not go together.
+    Raises UsageError where `out` has other contents, or where configuration, dataset and base model do not go together.
     """
+    validation, preparing = options.validation, options.preparing
     folder, device = RunFolder(Path(out).expanduser()), _device.torch_device(config.device)
     hyperparameters = config.hyperparameters()
     preparing(f"loading the base model {config.base}")
-    base = load_base(config.base, hyperparameters, trust=trust_remote_code)
+    base = load_base(config.base, hyperparameters, trust=options.trust_remote_code)
     if folder.path.resolve() in (base.folder.resolve(), *base.folder.resolve().parents):
         raise UsageError(
             f"{folder.path} contains the base model itself.", "Name another folder.", "Name another folder: -o DIR"
@@ -105,10 +110,10 @@ def train(
     measure = validation.measure if validation else ""
     preparing(f"comparing the {len(dataset):,} examples with an earlier run")
     settings = manifest.settings(
-        config, hyperparameters, base, dataset, plan, dev=measure, teacher=teacher_name, device=device
+        config, hyperparameters, base, dataset, plan, dev=measure, teacher=options.teacher_name, device=device
     )
-    if (known := folder.result(settings, force=force)) is not None:
-        return TrainingResult(folder=folder.path, **known)
+    if (earlier := folder.result(settings, force=options.force)) is not None:
+        return TrainingResult(folder=folder.path, **earlier)
     with rng.seeded(device, config.seed):
         preparing(f"building the model on {device}")
         model = TrainableModel(
@@ -118,11 +123,11 @@ def train(
             config.options,
             device=device,
             precision=config.precision,
-            trust=trust_remote_code,
+            trust=options.trust_remote_code,
         )
         objective = _objective(config, model.shape, dataset)
         checks.check_data(
-            objective, dataset, config.method, has_teacher=teacher is not None, batch_size=plan.batch_size
+            objective, dataset, config.method, has_teacher=options.teacher is not None, batch_size=plan.batch_size
         )
         model.check_prompts(objective.views)
         name = folder.path.resolve().name
@@ -133,14 +138,14 @@ def train(
             plan,
             folder.home,
             validation=validation,
-            teacher=teacher,
+            teacher=options.teacher,
             save_best=lambda at: folder.save_best(lambda new: model.save(new, manifest.origin(settings, at), name)),
-            report=report,
+            report=options.report,
             title=f"{config.method} on {Path(base.training.name).name}, seed {config.seed}",
             save_seconds=config.save_seconds,
         )
         with folder.locked():
-            if folder.begin(settings, force=force):
+            if folder.begin(settings, force=options.force):
                 preparing("reading the saved state")
                 loop.resume()
             preparing("the first step")
@@ -156,33 +161,12 @@ def train_seeds(
     seeds: Sequence[int],
     dataset: Dataset,
     out: str | Path,
-    *,
-    validation: Validation | None = None,
-    teacher: Teacher | None = None,
-    teacher_name: str = "",
-    force: bool = False,
-    trust_remote_code: bool = False,
-    report: Report | None = None,
-    preparing: Preparing = _silent,
+    options: TrainingOptions = DEFAULTS,
 ) -> SeedsResult:
     """`train` once per seed, into `out`/seed-N; `out`/summary.json has mean and deviation. Complete runs are reused."""
     if not seeds or len(set(seeds)) < len(seeds):
         raise UsageError(f"the seeds are {list(seeds)}.", "Name one or more, each once.")
-    results = tuple(
-        train(
-            replace(config, seed=seed),
-            dataset,
-            Path(out) / f"seed-{seed}",
-            validation=validation,
-            teacher=teacher,
-            teacher_name=teacher_name,
-            force=force,
-            trust_remote_code=trust_remote_code,
-            report=report,
-            preparing=preparing,
-        )
-        for seed in seeds
-    )
+    results = tuple(train(replace(config, seed=seed), dataset, Path(out) / f"seed-{seed}", options) for seed in seeds)
     scores = [each.score for each in results if each.score is not None]
     mean = statistics.fmean(scores) if scores else None
     summary = SeedsResult(results, mean, statistics.stdev(scores) if len(scores) > 1 else None)

@@ -55,8 +55,8 @@ class SimilarityValidation:
         return f"Spearman on {self.name}"
 
     def score(self, encode: Encode) -> float:
-        found = 100 * sts.spearman(sts.pair_cosines(self.pairs, encode), self.gold)
-        return 0.0 if math.isnan(found) else found  # all cosines are equal: no correlation
+        percent = 100 * sts.spearman(sts.pair_cosines(self.pairs, encode), self.gold)
+        return 0.0 if math.isnan(percent) else percent  # all cosines are equal: no correlation
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from semsearch.types.rows import Rows
+from semsearch.types.items import Items
 from semsearch.types.values import Metadata
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
-class Topics(Rows[Topic], Sequence[Topic]):
+class Topics(Items[Topic], Sequence[Topic]):
     """The clusters of an index, the largest first.
 
     `others` are in none. `coherence` is the mean cosine of two documents of the whole index: that of a good cluster is
@@ -78,7 +78,7 @@ class Topics(Rows[Topic], Sequence[Topic]):
     others: tuple[str, ...]
     coherence: float
 
-    def _rows(self) -> tuple[Topic, ...]:
+    def _items(self) -> tuple[Topic, ...]:
         return self.topics
 
 

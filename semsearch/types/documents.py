@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from semsearch.types.rows import Rows
+from semsearch.types.items import Items
 from semsearch.types.values import JsonObject, Metadata, SqlValue
 
 DocumentState: TypeAlias = Literal["current", "changed", "unfinished", "gone", "unseen", "kept"]
@@ -112,7 +112,7 @@ class Facet:
 
 
 @dataclass(frozen=True, slots=True)
-class SqlRows(Rows[tuple[SqlValue, ...]], Sequence[tuple[SqlValue, ...]]):
+class SqlRows(Items[tuple[SqlValue, ...]], Sequence[tuple[SqlValue, ...]]):
     """The rows of a SELECT, in order, and the names of their columns. A value is None, int, float, str or bytes.
 
     Of columns with one name the second is called `name_2`.
@@ -121,7 +121,7 @@ class SqlRows(Rows[tuple[SqlValue, ...]], Sequence[tuple[SqlValue, ...]]):
     columns: tuple[str, ...]
     rows: Sequence[tuple[SqlValue, ...]]
 
-    def _rows(self) -> Sequence[tuple[SqlValue, ...]]:
+    def _items(self) -> Sequence[tuple[SqlValue, ...]]:
         return self.rows
 
     def dicts(self) -> list[JsonObject]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 from semsearch.errors import MissingExtra
-from semsearch.types.rows import Rows
+from semsearch.types.items import Items
 from semsearch.types.values import JsonMapping, Metadata
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ _HIT_COLUMNS: dict[str, type] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Results(Rows[Hit], Sequence[Hit]):
+class Results(Items[Hit], Sequence[Hit]):
     """The hits of one query, in order, with times, warnings and the plan of the search.
 
     `good_match` is False where no hit is a likely match.
@@ -148,7 +148,7 @@ class Results(Rows[Hit], Sequence[Hit]):
     plan: JsonMapping = field(default_factory=dict)
     good_match: bool = True
 
-    def _rows(self) -> tuple[Hit, ...]:
+    def _items(self) -> tuple[Hit, ...]:
         return self.hits
 
     def to_pandas(self) -> pandas.DataFrame:

@@ -28,9 +28,9 @@ def several(values: Iterable[T], method: str, name: str, kind: type = object) ->
     """The values, of type `kind`, as a list. Raises UsageError for a single one: a string is also its letters."""
     if not isinstance(values, Iterable) or isinstance(values, str | bytes):
         raise UsageError(f"{method}() takes several {name}, not {values!r}.", f"Write {name}=[{values!r}].")
-    found = list(values)
-    for value in found:
+    listed = list(values)
+    for value in listed:
         if not isinstance(value, kind):
-            wanted = "texts" if kind is str else "whole numbers"
-            raise UsageError(f"the {name} of {method}() are {wanted}, not {value!r}.", "Use those of the index.")
-    return found
+            expected = "texts" if kind is str else "whole numbers"
+            raise UsageError(f"the {name} of {method}() are {expected}, not {value!r}.", "Use those of the index.")
+    return listed

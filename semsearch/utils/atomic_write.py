@@ -86,7 +86,7 @@ def scratch_folder() -> Iterator[Path]:
 def sweep(folder: Path) -> None:
     """Remove the workplaces in `folder` whose process has ended; one that cannot be removed stays."""
     with suppress(OSError):
-        for around in [found for kind in KINDS for found in folder.glob(f".*.{kind}")]:
+        for around in [place for kind in KINDS for place in folder.glob(f".*.{kind}")]:
             with suppress(OSError):  # somebody else's, in a folder for temporary files
                 if _is_left(around):
                     shutil.rmtree(around, ignore_errors=True)

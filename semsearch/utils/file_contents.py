@@ -19,11 +19,11 @@ def hashed(path: Path) -> str:
 def read_object(path: Path) -> JsonObject:
     """The JSON object in `path`; empty where there is no such file. Raises Corrupt."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise Corrupt(f"{path} cannot be read: {error}.", "Copy the model again.") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise Corrupt(f"{path} is not a JSON object.", "Copy the model again.")
-    return found
+    return content

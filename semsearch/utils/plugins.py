@@ -18,6 +18,8 @@ from semsearch.errors import MissingExtra, UnknownName, UsageError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from semsearch.types import JsonObject
+
 _EXPECTED = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
 
 
@@ -28,8 +30,8 @@ def names(package: ModuleType, *, foreign: bool = True) -> tuple[str, ...]:
 
 def own_names(package: str) -> tuple[str, ...]:
     """The plug-ins in the folder of `package`, sorted; without importing it, so that `--help` may list them."""
-    found = importlib.util.find_spec(package)
-    paths = found.submodule_search_locations if found else None
+    spec = importlib.util.find_spec(package)
+    paths = spec.submodule_search_locations if spec else None
     return tuple(sorted(m.name for m in pkgutil.iter_modules(paths or []) if not m.name.startswith("_")))
 
 
@@ -46,7 +48,7 @@ def load(package: ModuleType, name: str) -> Any:
     raise UnknownName(package.__name__.rpartition(".")[2].removesuffix("s"), name, names(package))
 
 
-def check_options(owner: str, options: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+def check_options(owner: str, options: Mapping[str, object], defaults: Mapping[str, object]) -> JsonObject:
     """`options` in the types of their `defaults`: a list becomes a tuple, and a whole number a float where one is due.
 
     Raises UnknownName for an option that `owner` does not have, UsageError for a value of another type.
@@ -55,13 +57,13 @@ def check_options(owner: str, options: Mapping[str, Any], defaults: Mapping[str,
     for option, value in options.items():
         if option not in defaults:
             raise UnknownName(f"option of {owner}", option, defaults)
-        wanted = type(defaults[option])
+        kind = type(defaults[option])
         if isinstance(value, list):
             value = tuple(value)
-        elif wanted is float and type(value) is int:
+        elif kind is float and type(value) is int:
             value = float(value)
-        if type(value) is not wanted:
-            expected = _EXPECTED.get(wanted, f"like {defaults[option]!r}")
+        if type(value) is not kind:
+            expected = _EXPECTED.get(kind, f"like {defaults[option]!r}")
             raise UsageError(f"option {option} of {owner} cannot be {value!r}.", f"It has to be {expected}.")
         checked[option] = value
     return checked

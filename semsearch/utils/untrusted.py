@@ -65,6 +65,6 @@ def shortened(skipped: Skipped) -> Skipped:
     return replace(skipped, path=path, reason=one_line(skipped.reason))
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"

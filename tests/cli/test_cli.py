@@ -332,7 +332,7 @@ def test_the_shell_completes_models_and_templates(cli: CommandLine, tmp_path: Pa
         assert "cot-bert" in templates and all(name.startswith("cot") for name in templates)
         assert "default#cot-bert" in completed("semsearch embed a -m default#cot-b", 4)
         assert "prompteol" in completed("semsearch templates show prompt", 3)
-        assert set(local_models.known("reranker")) <= set(completed("semsearch query --rerank ''", 3))
+        assert set(local_models.names("reranker")) <= set(completed("semsearch query --rerank ''", 3))
 
 
 def test_a_completion_loads_nothing_heavy(cli: CommandLine) -> None:

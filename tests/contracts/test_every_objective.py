@@ -21,6 +21,7 @@ from semsearch.prompts import library  # noqa: E402
 from semsearch.training import (  # noqa: E402
     Dataset,
     TrainingConfig,
+    TrainingOptions,
     objectives,
     train,
 )
@@ -196,7 +197,12 @@ def test_it_trains_an_encoder_that_can_be_loaded(name: str, golden: Path, tmp_pa
         name, str(base), options=SMALL.get(name, {}), steps=2, batch_size=3, learning_rate=0.01, warmup=0, device="cpu"
     )
     teacher = np.random.default_rng(0).normal(size=(3, DIM))
-    result = train(settings, examples, tmp_path / "out", teacher=lambda texts: np.resize(teacher, (len(texts), DIM)))
+    result = train(
+        settings,
+        examples,
+        tmp_path / "out",
+        TrainingOptions(teacher=lambda texts: np.resize(teacher, (len(texts), DIM))),
+    )
     assert result.steps == 2
     template = library.find(objectives.load(name).hyperparameters.training_templates.get(kind, "mean")).name
     if "prompt" in methods.make(library.find(template).method).needs:

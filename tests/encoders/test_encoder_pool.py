@@ -9,8 +9,8 @@ import pytest
 
 from semsearch import Document, Index
 from semsearch.encoders.base import BaseEncoder
+from semsearch.encoders.encoder_pool import EncoderPool
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import EncoderMismatch, NotFound
 
 

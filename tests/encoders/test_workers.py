@@ -14,8 +14,8 @@ from semsearch.encoders.encoder import Encoder
 from semsearch.encoders.onnx import OnnxBackend
 from semsearch.errors import SemsearchError
 from semsearch.models import model_folders
+from semsearch.models.batching import each, stopped_by
 from semsearch.models.bundle import read
-from semsearch.models.workers import each, stopped_by
 
 PATIENCE_S = 20.0
 TEXTS = [f"Engine {n} {'turns and ' * (n % 7)}turns." for n in range(60)]

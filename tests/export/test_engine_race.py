@@ -19,7 +19,7 @@ from semsearch.encoders.base import EncoderBackend
 from semsearch.errors import GateFailed
 from semsearch.export import engine_race
 from semsearch.export.engine_race import race
-from semsearch.models import kept_engine
+from semsearch.models import model_folders
 
 TEXTS = ["A man is playing a guitar.", "Is it so?", "The engine does not start.", "Bread needs salt."]
 SLOW = {"PyTorch": 2.0, "ONNX Runtime": 1.0}  # seconds, in place of a clock
@@ -55,12 +55,12 @@ def test_the_fastest_engine_with_the_same_vectors_is_kept_for_this_machine(
     assert (kept.name, kept.fingerprint, kept.reference) == (plain.name, plain.fingerprint, plain.reference)
     np.testing.assert_allclose(kept.encode(TEXTS), plain.encode(TEXTS), atol=2e-3)  # the cache rounds to half precision
 
-    (kept_engine.folder(plain.fingerprint, "cpu") / "encoder.json").write_text("{", encoding="utf-8")
+    (model_folders.engine_folder(plain.fingerprint, "cpu") / "encoder.json").write_text("{", encoding="utf-8")
     assert Encoder.from_settings(model).backend.runtime == "PyTorch"
 
     timed(monkeypatch, {"PyTorch": 1.0, "ONNX Runtime": 2.0})
     assert race(model, TEXTS, device="cpu", keep=True)["fastest"] == "PyTorch fp32"
-    assert not kept_engine.folder(plain.fingerprint, "cpu").exists()
+    assert not model_folders.engine_folder(plain.fingerprint, "cpu").exists()
 
 
 def test_an_engine_that_cannot_run_is_a_row_with_the_reason(model: str, monkeypatch: pytest.MonkeyPatch) -> None:

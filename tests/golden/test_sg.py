@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-from semsearch.models import pooling  # noqa: E402  (needs torch)
-from semsearch.models.networks import loading  # noqa: E402
+from semsearch.models.networks import loading, pooling  # noqa: E402  (needs torch)
 from semsearch.models.networks.masked import Inputs  # noqa: E402
 from semsearch.training.objectives import _self_guided, make  # noqa: E402
 from semsearch.training.objectives._base import Shape  # noqa: E402

@@ -21,7 +21,7 @@ from typing import Any
 from helpers.training import Near, examples, outcome
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import NotFound
-from semsearch.training import TrainingConfig, loop, trainer
+from semsearch.training import TrainingConfig, TrainingOptions, loop, trainer
 
 POINTS = 10
 CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir"}
@@ -72,7 +72,7 @@ def trained(base: str, folder: Path, report: Any = None) -> trainer.TrainingResu
         threads=1,
         save_seconds=0.0,  # a state after every step
     )
-    return trainer.train(settings, examples(), folder, validation=Near(), report=report)
+    return trainer.train(settings, examples(), folder, TrainingOptions(validation=Near(), report=report))
 
 
 def told_of(folder: Path, _: trainer.TrainingResult, **more: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from semsearch import Document, EncodingFailed, Index
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import SemsearchError
 from semsearch.indexing import ingest
-from semsearch.models.workers import each
+from semsearch.models.batching import each
 from semsearch.prompts import Prompt
 
 PATIENCE_S = 20.0

@@ -13,8 +13,8 @@ from helpers.training import LABELS, TEXTS, learner
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from semsearch.training import gradients, rng  # noqa: E402
 from semsearch.training.objectives._base import BaseObjective, Shape, View  # noqa: E402
+from semsearch.training.optimisation import gradients, rng  # noqa: E402
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {"cosent": ("anchor", "positive"), "supervised": ("anchor", "positive")}
 BASES = {"cosent": "#mean", "supervised": "#promptbert-sup", "distil": "#cot-bert"}

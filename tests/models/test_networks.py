@@ -12,7 +12,8 @@ from helpers.arithmetic import ROUNDING, error
 
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import SemsearchError, UsageError
-from semsearch.models import methods, pooling
+from semsearch.models import methods
+from semsearch.models.networks import pooling
 from semsearch.models.tokenization import PromptTokens
 
 torch = pytest.importorskip("torch")

@@ -22,8 +22,8 @@ from semsearch.models import bundle as bundles
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from semsearch.training import TrainingConfig, trainer  # noqa: E402
-from semsearch.training.gradients import add_gradients  # noqa: E402
+from semsearch.training import TrainingConfig, TrainingOptions, trainer  # noqa: E402
+from semsearch.training.optimisation.gradients import add_gradients  # noqa: E402
 
 PAIRS = ("anchor", "positive")
 KINDS: Mapping[str, tuple[str, str, str]] = {  # how it is read: base, method of training, template of the base
@@ -181,7 +181,9 @@ def test_licence_and_source_are_carried_along(golden: Path, tmp_path: Path) -> N
     assert bundles.read(one).licence == "mit"
     bundles.write(bundles.Bundle(**{**_parts(bundles.read(one)), "source": "https://example.org/a"}), one)
     again = TrainingConfig("distil", str(one), batch_size=4, steps=1, max_length=8, device="cpu")
-    two = trainer.train(again, examples(), tmp_path / "two", teacher=Encoder.load(one, device="cpu").encode).folder
+    two = trainer.train(
+        again, examples(), tmp_path / "two", TrainingOptions(teacher=Encoder.load(one, device="cpu").encode)
+    ).folder
     saved = bundles.read(two)
     assert (saved.licence, saved.source) == ("mit", "https://example.org/a")
     assert (two / "LICENSE").read_text() == "Permission is hereby granted" and (two / "NOTICE").is_file()
@@ -200,7 +202,7 @@ def test_one_training_follows_another(golden: Path, tmp_path: Path) -> None:
     usual: dict[str, Any] = {"batch_size": 4, "steps": 1, "max_length": 8, "learning_rate": 1e-3, "device": "cpu"}
     teacher = Encoder.load(base, template="mean", device="cpu").encode
     distil = TrainingConfig("distil", f"{base}#max_tokens=64,template=cot-bert", **usual)
-    first = trainer.train(distil, examples(), tmp_path / "distil", teacher=teacher).folder
+    first = trainer.train(distil, examples(), tmp_path / "distil", TrainingOptions(teacher=teacher)).folder
     assert Encoder.load(first, device="cpu").max_tokens == 64
     second = trainer.train(TrainingConfig("cotbert", str(first), **usual), examples(), tmp_path / "cotbert").folder
     assert bundles.read(second).method == "cot_bert"

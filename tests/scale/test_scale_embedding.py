@@ -79,7 +79,7 @@ class Failing(HashingEncoder):
 
 def part_encoder(model: BaseEncoder | None = None, attempts: Counting | None = None, size: int = 20) -> PartEncoder:
     model = model or HashingEncoder()
-    lazy = LazyEncoder("the job", model.name, model.fingerprint, model.dim, recorded=None, wanted=model)
+    lazy = LazyEncoder("the job", model.name, model.fingerprint, model.dim, recorded=None, encoder=model)
     return PartEncoder(
         lazy, Splitter(size=size), context=True, attempts=Counting() if attempts is None else attempts, worker="here"
     )

@@ -44,7 +44,7 @@ def in_this_process(end: Callable[[], None]) -> Any:
         *___: Any,
     ) -> None:
         model = Encoder.load(how.reference)
-        encoder = LazyEncoder("the job", how.name, how.fingerprint, how.dim, recorded=None, wanted=model)
+        encoder = LazyEncoder("the job", how.name, how.fingerprint, how.dim, recorded=None, encoder=model)
         actor = PartEncoder(
             encoder, Splitter(**how.splitter), context=how.context, attempts=Coordinator({}), worker="this process"
         )

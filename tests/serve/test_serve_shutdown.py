@@ -18,7 +18,7 @@ from helpers.served import PATIENCE, free_port
 from helpers.serving import serving
 
 from semsearch import Document, Index
-from semsearch.encoders.pool import EncoderPool
+from semsearch.encoders.encoder_pool import EncoderPool
 from semsearch.errors import SemsearchError
 from semsearch.serve.opened import OpenIndexes
 from semsearch.serve.options import ServeOptions

@@ -22,8 +22,11 @@ from safetensors.torch import load_file  # noqa: E402
 
 from semsearch.encoders.encoder import Encoder  # noqa: E402
 from semsearch.errors import MissingExtra, UsageError  # noqa: E402
-from semsearch.models import pooling  # noqa: E402
-from semsearch.models.networks import adapters, loading  # noqa: E402
+from semsearch.models.networks import (  # noqa: E402
+    adapters,
+    loading,
+    pooling,
+)
 from semsearch.models.networks.masked import Inputs  # noqa: E402
 from semsearch.training import (  # noqa: E402
     Dataset,

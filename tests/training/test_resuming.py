@@ -23,14 +23,9 @@ from semsearch.utils import atomic_write
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from semsearch.training import (  # noqa: E402
-    TrainingConfig,
-    loop,
-    runs,
-    schedule,
-    trainer,
-)
-from semsearch.training.averaging import WeightAverage  # noqa: E402
+from semsearch.training import TrainingConfig, TrainingOptions, loop, runs, trainer  # noqa: E402
+from semsearch.training.optimisation import schedule  # noqa: E402
+from semsearch.training.optimisation.averaging import WeightAverage  # noqa: E402
 from semsearch.training.run_folder import state  # noqa: E402
 from semsearch.training.run_folder.folder import RunFolder  # noqa: E402
 
@@ -69,7 +64,7 @@ def run(
     data = examples(columns=("anchor", "positive"), labels=True)
     if method == "cosent":  # steps that teach nothing, and so are none of AdamW's
         data = type(data)(data.columns, [1.0] * 7 + [0.0] * 5)
-    return trainer.train(settings, data, folder, validation=Near(), report=report)
+    return trainer.train(settings, data, folder, TrainingOptions(validation=Near(), report=report))
 
 
 WAYS: dict[str, tuple[str, str, dict[str, Any]]] = {

@@ -23,17 +23,10 @@ from semsearch.errors import SemsearchError, UsageError
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from semsearch.training import (  # noqa: E402
-    TrainingConfig,
-    gradients,
-    loop,
-    runs,
-    schedule,
-    signals,
-    trainer,
-)
-from semsearch.training.averaging import WeightAverage  # noqa: E402
+from semsearch.training import TrainingConfig, TrainingOptions, loop, runs, trainer  # noqa: E402
 from semsearch.training.hyperparameters import Hyperparameters  # noqa: E402
+from semsearch.training.optimisation import gradients, schedule, signals  # noqa: E402
+from semsearch.training.optimisation.averaging import WeightAverage  # noqa: E402
 from semsearch.training.run_folder import plot  # noqa: E402
 
 
@@ -54,7 +47,7 @@ def settings(base: str, method: str = "cotbert", **told: Any) -> TrainingConfig:
 
 def test_the_best_encoder_on_dev_is_what_is_kept(bert: str, tmp_path: Path) -> None:
     dev = Rising([3.0, 5.0, 4.0])
-    result = trainer.train(settings(bert, steps=5), examples(), tmp_path / "run", validation=dev)
+    result = trainer.train(settings(bert, steps=5), examples(), tmp_path / "run", TrainingOptions(validation=dev))
     assert (result.score, result.step, result.steps, result.measure) == (5.0, 4, 5, dev.measure)
     encoder = Encoder.load(result.folder, device="cpu")
     assert error(encoder.encode(TEXTS[:3]), dev.vectors[1]) < ROUNDING
@@ -77,7 +70,10 @@ def test_a_run_says_what_it_prepares_and_every_step_with_the_time_that_is_left(b
 
     dev = Rising([3.0, 5.0])
     train = trainer.train(
-        settings(bert), examples(), tmp_path / "run", validation=dev, report=look, preparing=prepared.append
+        settings(bert),
+        examples(),
+        tmp_path / "run",
+        TrainingOptions(validation=dev, report=look, preparing=prepared.append),
     )
     assert train.steps == 4
     assert seen == [(1, "training", 1), (2, "validating", 2), (3, "training", 3), (4, "validating", 4)]
@@ -92,9 +88,12 @@ def test_without_a_dev_the_last_encoder_is_kept(bert: str, tmp_path: Path) -> No
 
 def test_a_run_that_is_done_is_not_done_again(bert: str, tmp_path: Path) -> None:
     told = settings(bert, steps=2)
-    first = trainer.train(told, examples(), tmp_path / "run", validation=Rising())
+    first = trainer.train(told, examples(), tmp_path / "run", TrainingOptions(validation=Rising()))
     before = outcome(first.folder)
-    assert trainer.train(told, examples(), tmp_path / "run", validation=Rising([]), report=_never) == first
+    assert (
+        trainer.train(told, examples(), tmp_path / "run", TrainingOptions(validation=Rising([]), report=_never))
+        == first
+    )
     assert outcome(first.folder) == before
 
 
@@ -112,7 +111,7 @@ def test_another_setting_is_refused_with_both_sides_until_a_run_is_started_anew(
     with pytest.raises(UsageError, match=r"with method 'cotbert', and now it is 'simcse'"):
         trainer.train(settings(bert, "simcse", steps=2), examples(), folder)
     (folder / "prompt.safetensors").write_bytes(b"of an earlier encoder")
-    anew = trainer.train(settings(bert, steps=2, learning_rate=2e-3), examples(), folder, force=True)
+    anew = trainer.train(settings(bert, steps=2, learning_rate=2e-3), examples(), folder, TrainingOptions(force=True))
     assert [line["step"] for line in said(anew.folder)] == [2]
     assert not (folder / "prompt.safetensors").exists()
 
@@ -122,12 +121,12 @@ def test_a_folder_that_holds_something_else_is_left_alone(bert: str, golden: Pat
     (tmp_path / "notes" / "diary.txt").write_text("mine")
     for force in (False, True):
         with pytest.raises(UsageError, match=r"notes is not empty, and is not the folder of a run"):
-            trainer.train(settings(bert), examples(), tmp_path / "notes", force=force)
+            trainer.train(settings(bert), examples(), tmp_path / "notes", TrainingOptions(force=force))
     with pytest.raises(UsageError, match=r"diary\.txt is a file"):
         trainer.train(settings(bert), examples(), tmp_path / "notes" / "diary.txt")
     base = copied(golden, "tiny-bert", tmp_path / "base")
     with pytest.raises(UsageError, match="contains the base model itself"):
-        trainer.train(settings(str(base)), examples(), base, force=True)
+        trainer.train(settings(str(base)), examples(), base, TrainingOptions(force=True))
     assert sorted(each.name for each in (tmp_path / "notes").iterdir()) == ["diary.txt"]
 
 
@@ -147,7 +146,10 @@ def test_the_rate_is_the_linear_schedule_of_transformers(warmup: float) -> None:
 def test_the_rate_of_every_step_is_the_schedules(bert: str, tmp_path: Path) -> None:
     steps: list[Any] = []
     trainer.train(
-        settings(bert, steps=4, learning_rate=0.01, warmup=2), examples(), tmp_path / "run", report=steps.append
+        settings(bert, steps=4, learning_rate=0.01, warmup=2),
+        examples(),
+        tmp_path / "run",
+        TrainingOptions(report=steps.append),
     )
     assert [each.learning_rate for each in steps] == pytest.approx([0.0, 0.005, 0.01, 0.005])
     assert [each.step for each in steps] == [1, 2, 3, 4]
@@ -275,10 +277,12 @@ def test_bf16_computes_the_network_alone(bert: str, tmp_path: Path) -> None:
 def test_the_mean_of_the_weights_is_what_is_judged_and_saved(bert: str, tmp_path: Path) -> None:
     """One run without a mean says what the weights were after each step, and so what their mean is."""
     plain = Rising()
-    trainer.train(settings(bert, steps=3, eval_every=1), examples(), tmp_path / "plain", validation=plain)
+    trainer.train(
+        settings(bert, steps=3, eval_every=1), examples(), tmp_path / "plain", TrainingOptions(validation=plain)
+    )
     mean = Rising()
     told = settings(bert, steps=3, eval_every=1, ema_decay=0.5)
-    result = trainer.train(told, examples(), tmp_path / "mean", validation=mean)
+    result = trainer.train(told, examples(), tmp_path / "mean", TrainingOptions(validation=mean))
     assert [each["loss"] for each in said(result.folder) if "loss" in each] == [
         each["loss"] for each in said(tmp_path / "plain") if "loss" in each
     ]
@@ -305,7 +309,7 @@ def test_a_mean_forgets_what_it_began_with() -> None:
 
 def test_several_seeds_have_a_mean_and_a_deviation(bert: str, tmp_path: Path) -> None:
     told = settings(bert, steps=2)
-    summary = trainer.train_seeds(told, [1, 2, 3], examples(), tmp_path / "runs", validation=Near())
+    summary = trainer.train_seeds(told, [1, 2, 3], examples(), tmp_path / "runs", TrainingOptions(validation=Near()))
     scores = [each.score for each in summary.results]
     assert len(set(scores)) == 3
     assert summary.mean == pytest.approx(statistics.fmean(s for s in scores if s is not None))
@@ -314,7 +318,9 @@ def test_several_seeds_have_a_mean_and_a_deviation(bert: str, tmp_path: Path) ->
     content = json.loads((tmp_path / "runs" / "summary.json").read_text())
     assert content["best"] == f"seed-{summary.best.seed}" and content["mean"] == summary.mean
     assert content["seeds"]["2"] == {"score": scores[1], "step": summary.results[1].step}
-    again = trainer.train_seeds(told, [1, 2, 3], examples(), tmp_path / "runs", validation=Near(), report=_never)
+    again = trainer.train_seeds(
+        told, [1, 2, 3], examples(), tmp_path / "runs", TrainingOptions(validation=Near(), report=_never)
+    )
     assert again == summary
     with pytest.raises(UsageError, match=r"seeds are \[1, 1\]"):
         trainer.train_seeds(told, [1, 1], examples(), tmp_path / "runs")
@@ -417,7 +423,12 @@ def test_a_batch_of_one_is_refused_where_nothing_can_be_told_from_it(bert: str, 
     with pytest.raises(UsageError, match=r"simcse contrasts a text with the others of its batch.*batch size of 2"):
         trainer.train(settings(bert, "simcse", batch_size=1), examples(), tmp_path / "run")
     steps: list[Any] = []
-    trainer.train(settings(bert, batch_size=1, steps=1), examples(), tmp_path / "run", report=steps.append)
+    trainer.train(
+        settings(bert, batch_size=1, steps=1),
+        examples(),
+        tmp_path / "run",
+        TrainingOptions(report=steps.append),
+    )
     assert steps[0].loss > 0
 
 
@@ -439,7 +450,7 @@ def test_a_teacher_is_asked_for_the_texts_of_the_batch(bert: str, tmp_path: Path
 
     data = examples(columns=("anchor", "positive"))
     told = settings(f"{bert}#cot-bert", "distil", steps=2)
-    trainer.train(told, data, tmp_path / "run", teacher=teacher, teacher_name="mean")
+    trainer.train(told, data, tmp_path / "run", TrainingOptions(teacher=teacher, teacher_name="mean"))
     rows = list(zip(data.columns["anchor"], data.columns["positive"], strict=True))
     assert all(pair in rows for texts in asked for pair in zip(texts[:4], texts[4:], strict=True))
     assert json.loads((tmp_path / "run" / "run" / "settings.json").read_text())["teacher"] == "mean"
@@ -448,7 +459,7 @@ def test_a_teacher_is_asked_for_the_texts_of_the_batch(bert: str, tmp_path: Path
 def test_an_encoder_does_not_say_where_base_data_and_teacher_lay(bert: str, tmp_path: Path) -> None:
     data = replace(examples(), source=f"{tmp_path}/mine.txt")
     told = {"teacher": lambda texts: np.ones((len(texts), 32), np.float32), "teacher_name": f"{tmp_path}/big#mean"}
-    trainer.train(settings(f"{bert}#mean", "distil", steps=1), data, tmp_path / "run", **told)  # type: ignore[arg-type]
+    trainer.train(settings(f"{bert}#mean", "distil", steps=1), data, tmp_path / "run", TrainingOptions(**told))  # type: ignore[arg-type]
     manifest = (tmp_path / "run" / "encoder.json").read_text()
     found = json.loads(manifest)["origin"]["trained"]
     assert (found["examples"]["source"], found["teacher"]) == ("mine.txt", "big#mean")
@@ -483,14 +494,17 @@ def test_a_run_that_was_stopped_is_never_taken_for_done(
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         with pytest.raises(KeyboardInterrupt):
-            trainer.train(settings(bert, eval_every=9), examples(), tmp_path / "run", report=report)
+            trainer.train(settings(bert, eval_every=9), examples(), tmp_path / "run", TrainingOptions(report=report))
     finally:
         signal.signal(signal.SIGTERM, before)
     assert "stopped at step 2 of 4" in caplog.text
     assert runs.training_run(tmp_path / "run").step == 2  # though the metrics have a line every ten steps
     steps: list[int] = []
     result = trainer.train(
-        settings(bert, eval_every=9), examples(), tmp_path / "run", report=lambda step: steps.append(step.step)
+        settings(bert, eval_every=9),
+        examples(),
+        tmp_path / "run",
+        TrainingOptions(report=lambda step: steps.append(step.step)),
     )
     assert steps == [3, 4] and result.steps == 4
 
@@ -502,7 +516,7 @@ def test_a_signal_at_the_last_step_finds_nothing_to_stop(bert: str, tmp_path: Pa
         if step.step == 4:
             signal.raise_signal(signal.SIGINT)
 
-    trainer.train(settings(bert, eval_every=9), examples(), tmp_path / "run", report=report)
+    trainer.train(settings(bert, eval_every=9), examples(), tmp_path / "run", TrainingOptions(report=report))
     found = runs.training_run(tmp_path / "run")
     assert (found.state, found.step) == ("done", 4)
 

@@ -148,11 +148,11 @@ def test_a_trained_encoder_is_found_with_its_training_and_a_broken_one_says_so(g
     pytest.importorskip("torch")
     from helpers.training import Rising, examples
 
-    from semsearch.training import TrainingConfig, train
+    from semsearch.training import TrainingConfig, TrainingOptions, train
 
     base = copied(golden, "tiny-bert", tmp_path / "bert")
     settings = TrainingConfig(method="simcse", base=f"{base}#mean", steps=2, batch_size=4, eval_every=1, device="cpu")
-    train(settings, examples(), tmp_path / "models" / "mine", validation=Rising())
+    train(settings, examples(), tmp_path / "models" / "mine", TrainingOptions(validation=Rising()))
     broken = tmp_path / "models" / "broken"
     broken.mkdir()
     (broken / "encoder.json").write_text("{}")

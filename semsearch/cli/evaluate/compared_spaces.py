@@ -14,11 +14,10 @@ from semsearch.cli.evaluate.tasks import check_report, save
 from semsearch.cli.output import console
 from semsearch.errors import UsageError
 from semsearch.evaluation import report as reports
-from semsearch.evaluation.known_item import own_sentences
+from semsearch.evaluation.known_item import evaluate_known_items, own_sentences
 from semsearch.evaluation.report import Measurement, Run
 from semsearch.evaluation.retrieval import Qrels, evaluate, ranked
-from semsearch.evaluation.significance import PairedDifference
-from semsearch.evaluation.space_comparison import difference, evaluate_known_items
+from semsearch.evaluation.significance import PairedDifference, difference
 from semsearch.types import JsonObject, Mode
 from semsearch.utils.quantities import count
 

@@ -52,7 +52,7 @@ def transfer(
     best of four L2 penalties.
     """
     check_report(output.report, len(model_names(models)))
-    names = list(dict.fromkeys(transfer_tasks.known(each) for each in tasks or transfer_tasks.SEVEN))
+    names = list(dict.fromkeys(transfer_tasks.task_name(each) for each in tasks or transfer_tasks.SEVEN))
     folder = data_folder(data)
     for each in names:
         transfer_tasks.read(each, folder)  # raises for missing files before hours of work

@@ -108,19 +108,11 @@ def train(
     from semsearch import training
 
     with training_progress(options, plan.jobs(out, force=force)) as report:
-        shared: dict[str, Any] = {
-            "validation": dev,
-            "teacher": encode,
-            "teacher_name": teacher_name,
-            "force": force,
-            "trust_remote_code": trust,
-            "report": report,
-            "preparing": preparing,
-        }
+        run = training.TrainingOptions(dev, encode, teacher_name, force, trust, report, preparing)
         if len(plan.seeds) > 1:
-            summary = training.train_seeds(config, plan.seeds, examples, out, **shared)
+            summary = training.train_seeds(config, plan.seeds, examples, out, run)
         else:
-            result = training.train(config, examples, out, **shared)
+            result = training.train(config, examples, out, run)
             summary = training.SeedsResult((result,), result.score, None)
     followed = follow_up.run(options, summary.best.folder, out, validation.data_dir, trust=trust)
     _print_result(plan, summary, followed, as_json)

@@ -141,9 +141,9 @@ def _runtime(folder: Path, reference: Reference, backend: str) -> type[RerankerR
         )
     plugins.require(("onnxruntime",), f"the reranker {reference.model}", "cpu") if saved else None
     try:
-        found: type[RerankerRuntime] = plugins.load(runtimes, kind).Runtime
+        runtime: type[RerankerRuntime] = plugins.load(runtimes, kind).Runtime
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("torch", "transformers", "safetensors"):
             raise
         raise MissingExtra(f"the reranker {reference.model}, which is no export,", "train", "PyTorch") from error
-    return found
+    return runtime

@@ -10,10 +10,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from semsearch.models.batching import Rows, batches_by_length, halve_when_full
+from semsearch.models.batching import Rows, batches_by_length, each, halve_when_full
 from semsearch.models.rerankers.manifest import RerankerBundle
 from semsearch.models.rerankers.pair_tokens import PairTokenizer
-from semsearch.models.workers import each
 
 
 class Logits(NamedTuple):
@@ -48,17 +47,17 @@ class RerankerRuntime(ABC):
 
     def logits(self, query: str, passages: Sequence[str]) -> Logits:
         """How well each of n passages answers `query`: no logit depends on the other passages."""
-        found = self._tokenizer.rows(query, passages)
-        values = np.empty(len(found.ids), dtype=np.float32)
-        lengths = [len(row) for row in found.ids]
+        rows = self._tokenizer.rows(query, passages)
+        values = np.empty(len(rows.ids), dtype=np.float32)
+        lengths = [len(row) for row in rows.ids]
         limits = {"max_texts": self.max_texts, "max_tokens": self.max_tokens}
 
         def fill(batch: NDArray[np.int64]) -> None:
-            pairs = [list(zip(found.ids[at], found.segments[at], strict=True)) for at in batch]
+            pairs = [list(zip(rows.ids[at], rows.segments[at], strict=True)) for at in batch]
             values[batch] = halve_when_full(self._run, pairs, self.device, self._release)
 
         each(fill, list(batches_by_length(lengths, **limits, pads=self.pads)), self.workers)
-        return Logits(values, found.truncated, found.query_truncated)
+        return Logits(values, rows.truncated, rows.query_truncated)
 
     def _run(self, pairs: Sequence[Sequence[tuple[int, int]]]) -> NDArray[np.float32]:
         """The logits (n,) of rows that each hold the id and the segment of every token of a pair."""

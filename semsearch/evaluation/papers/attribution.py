@@ -108,13 +108,13 @@ def _core(tokens: Sequence[str], core: Collection[str]) -> list[bool]:
         if begins or not words or not _is_word(token) or not (_is_word(tokens[at - 1]) or tokens[at - 1] in SPACES):
             words.append([])
         words[-1].append(at)
-    listed, found = {word.lower() for word in core}, [False] * len(tokens)
+    listed, flags = {word.lower() for word in core}, [False] * len(tokens)
     for word in words:
         text = "".join(tokens[at].strip(SPACES).removeprefix(CONTINUATION) for at in word).lower()
         chosen = text in listed if listed else _is_word(text) and text not in stop_words.ENGLISH
         for at in word:
-            found[at] = chosen
-    return found
+            flags[at] = chosen
+    return flags
 
 
 def _is_word(token: str) -> bool:

@@ -94,15 +94,15 @@ class Classifiers:
         """The gradients of the mean cross-entropy of rows (b, d) and targets (b, c) plus the penalty, as `weights`."""
         *hidden, scores = self._forward(rows)
         wrong = (scores.softmax(-1) - targets.unsqueeze(1)) / len(rows)
-        found = []
+        gradients = []
         for units in hidden:
-            found.append(torch.einsum("brh,brc->rhc", units, wrong))
+            gradients.append(torch.einsum("brh,brc->rhc", units, wrong))
             inner = units[..., :-1]
             wrong = torch.einsum("brc,rhc->brh", wrong, self.weights[1][:, :-1]) * inner * (1 - inner)
-        found.insert(0, rows.T @ wrong.flatten(1))
-        for gradient, weights, penalty in zip(found, self.weights, self._penalties, strict=True):
+        gradients.insert(0, rows.T @ wrong.flatten(1))
+        for gradient, weights, penalty in zip(gradients, self.weights, self._penalties, strict=True):
             gradient.addcmul_(weights, penalty)
-        return found
+        return gradients
 
     def of_each(self, weights: Tensor) -> Tensor:
         """A view of one of `weights` with the penalties first: (r, …)."""
@@ -118,10 +118,10 @@ class Classifiers:
 
     def _forward(self, rows: Tensor) -> list[Tensor]:
         """The output of every layer, the scores last: (b, r, h + 1) if there is a hidden layer, and (b, r, c)."""
-        found = (rows @ self.weights[0]).view(len(rows), self.count, -1)
+        outputs = (rows @ self.weights[0]).view(len(rows), self.count, -1)
         if len(self.weights) == 1:
-            return [found]
-        units = torch.cat([found.sigmoid(), torch.ones_like(found[..., :1])], dim=-1)
+            return [outputs]
+        units = torch.cat([outputs.sigmoid(), torch.ones_like(outputs[..., :1])], dim=-1)
         return [units, torch.einsum("brh,rhc->brc", units, self.weights[1])]
 
 

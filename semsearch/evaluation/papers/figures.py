@@ -164,5 +164,5 @@ def _save(figure: Figure, file: Path, title: str) -> None:
 def _short(name: str) -> str:
     """A name without the folders of its path, cut to 44 characters."""
     model, mark, template = name.partition("#")
-    found = model.rstrip("/").rpartition("/")[2] + mark + template
-    return found if len(found) <= 44 else "…" + found[-43:]
+    short = model.rstrip("/").rpartition("/")[2] + mark + template
+    return short if len(short) <= 44 else "…" + short[-43:]

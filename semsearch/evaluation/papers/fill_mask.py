@@ -22,12 +22,12 @@ from semsearch.encoders import factory
 from semsearch.encoders.base import BaseEncoder
 from semsearch.encoders.torch_backend import TorchBackend
 from semsearch.errors import UsageError
-from semsearch.models import model_folders, pooling, safetensors_files
+from semsearch.models import model_folders, safetensors_files
 from semsearch.models.batching import batches_by_length, pad
 from semsearch.models.methods import Batch, optiprompt
 from semsearch.models.methods._masks import part
 from semsearch.models.model_ref import Reference
-from semsearch.models.networks import loading
+from semsearch.models.networks import loading, pooling
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
 
 TOKENS = 1024  # per batch, padding included
@@ -65,14 +65,14 @@ def fill_mask(encoder: BaseEncoder, texts: Sequence[str], k: int = 10, head: str
     backend = factory.torch_backend(encoder, "reading [MASK]")
     tokenizer, hidden = backend.new_tokenizer(), torch.from_numpy(_states(backend, texts, layer=-1))
     transform, decoder = _head(backend, head)
-    found = []
+    words = []
     for row in hidden:
         with torch.inference_mode():
             probabilities = decoder(transform(row.to(backend.device))).float().softmax(-1)
             best = probabilities.topk(min(k, probabilities.shape[-1]), dim=-1)
         masks = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        found.append([[Word(tokenizer.spelled(id_), p) for id_, p in zip(*mask, strict=True)] for mask in masks])
-    return found
+        words.append([[Word(tokenizer.spelled(id_), p) for id_, p in zip(*mask, strict=True)] for mask in masks])
+    return words
 
 
 def _states(backend: TorchBackend, texts: Sequence[str], layer: int) -> NDArray[np.float32]:
@@ -83,7 +83,7 @@ def _states(backend: TorchBackend, texts: Sequence[str], layer: int) -> NDArray[
         raise UsageError(f"{backend.name} reads no [MASK].", fix)
     tokenizer = backend.new_tokenizer()
     frame, rows = tokenizer.frame(prompt), tokenizer.ids(texts, prompt)
-    found = np.empty((len(rows), prompt.masks, network.width), dtype=np.float32)
+    states = np.empty((len(rows), prompt.masks, network.width), dtype=np.float32)
     most = len(rows) if network.pads else 1
     for places in batches_by_length([len(row) for row in rows], max_texts=most, max_tokens=TOKENS):
         ids, mask = (torch.from_numpy(each).to(backend.device) for each in pad([rows[at] for at in places]))
@@ -92,15 +92,15 @@ def _states(backend: TorchBackend, texts: Sequence[str], layer: int) -> NDArray[
             if isinstance(method, optiprompt.Method):  # learned vectors replace the words of the prompt
                 inputs = method.inputs(network, Batch(ids, mask, frame))
             hidden = network.read(inputs, pooling.positions_of(ids, frame.mask, prompt.masks), layer)
-        found[places] = hidden.float().cpu().numpy()
-    return found
+        states[places] = hidden.float().cpu().numpy()
+    return states
 
 
 def _head(backend: TorchBackend, other: str) -> tuple[nn.Module, nn.Module]:
     """The two halves of the head, in float32: from the network, its folder, or the model `other`. Raises UsageError."""
     network, bundle = backend.network, backend.bundle
-    known = _HEADS.setdefault(network, {})
-    if other not in known:
+    heads = _HEADS.setdefault(network, {})
+    if other not in heads:
         folder, weights = bundle.folder, bundle.weights
         if not _has_head(folder / weights) and other:
             reference = Reference.parse(other)
@@ -119,8 +119,8 @@ def _head(backend: TorchBackend, other: str) -> tuple[nn.Module, nn.Module]:
             its, theirs = (f"{tokens:,} tokens of width {width}" for tokens, width in shapes)
             problem = f"the head is for {theirs}, but {backend.name} has {its}."
             raise UsageError(problem, "Use the head of the model that it was trained from.")
-        known[other] = transform, decoder
-    return known[other]
+        heads[other] = transform, decoder
+    return heads[other]
 
 
 def _has_head(path: Path) -> bool:

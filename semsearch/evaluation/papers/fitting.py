@@ -96,9 +96,9 @@ class _VectorStream:
 def _whitening(vectors: _VectorStream, fit: Fit) -> tuple[Fitted, JsonObject]:
     from semsearch.models.networks.post import Whitening  # torch, which checking an export does without
 
-    found = whitening.fit(vectors, fit.dim, fit.power)
-    details = {"directions": len(found.mean), "varying": found.varying, "power": fit.power}
-    return Whitening.of(found.mean, found.kernel), details
+    whitener = whitening.fit(vectors, fit.dim, fit.power)
+    details = {"directions": len(whitener.mean), "varying": whitener.varying, "power": fit.power}
+    return Whitening.of(whitener.mean, whitener.kernel), details
 
 
 def _flow(vectors: _VectorStream, fit: Fit) -> tuple[Fitted, JsonObject]:
@@ -107,6 +107,6 @@ def _flow(vectors: _VectorStream, fit: Fit) -> tuple[Fitted, JsonObject]:
     parts = list(vectors)
     if not parts:
         raise UsageError("there are no texts to fit a flow on.", "Use a file with one text per line.")
-    found = flow_fitting.fit(np.concatenate(parts), seed=fit.seed)
-    bits = {"bits_before": round(found.before, 4), "bits_after": round(found.after, 4)}
-    return found.flow, {"seed": fit.seed, **bits}
+    trained = flow_fitting.fit(np.concatenate(parts), seed=fit.seed)
+    bits = {"bits_before": round(trained.before, 4), "bits_after": round(trained.after, 4)}
+    return trained.flow, {"seed": fit.seed, **bits}

@@ -52,7 +52,7 @@ def fit(vectors: NDArray[np.float32], *, epochs: int = 1, seed: int = 0) -> Fitt
         for batch in torch.split(order, BATCH):
             loss = -flow.log_likelihood(rows[batch]).mean() / (rows.shape[1] * math.log(2))
             optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             torch.nn.utils.clip_grad_norm_(flow.parameters(), CLIP)
             optimiser.step()
         order = torch.randperm(len(rows), generator=generator)

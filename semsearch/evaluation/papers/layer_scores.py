@@ -20,8 +20,8 @@ from semsearch.encoders import factory
 from semsearch.encoders.base import BaseEncoder
 from semsearch.evaluation.sts import spearman
 from semsearch.evaluation.sts_benchmarks import Subset
-from semsearch.models import pooling
 from semsearch.models.batching import batches_by_length, pad
+from semsearch.models.networks import pooling
 from semsearch.models.networks.causal import CausalNetwork
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
 
@@ -42,8 +42,8 @@ class LayerScores:
     @property
     def best(self) -> tuple[int, str, float]:
         """Layer, pooling and score of the highest."""
-        found = np.nan_to_num(np.array(self.scores), nan=-np.inf)
-        layer, at = np.unravel_index(int(found.argmax()), found.shape)
+        table = np.nan_to_num(np.array(self.scores), nan=-np.inf)
+        layer, at = np.unravel_index(int(table.argmax()), table.shape)
         return int(layer), self.poolings[at], self.scores[layer][at]
 
 

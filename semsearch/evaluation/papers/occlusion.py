@@ -48,11 +48,11 @@ def word_contributions(
     'red'
     """
     spans = [words_of(text) for text in (first, second)]
-    for text, found in zip((first, second), spans, strict=True):
-        if not found:
+    for text, words in zip((first, second), spans, strict=True):
+        if not words:
             raise UsageError(f"the text {text!r} has no words.", "Write a sentence.")
-        if len(found) > MOST_WORDS:
-            raise UsageError(f"a text has {len(found)} words, and at most {MOST_WORDS} are compared.", "Shorten it.")
+        if len(words) > MOST_WORDS:
+            raise UsageError(f"a text has {len(words)} words, and at most {MOST_WORDS} are compared.", "Shorten it.")
     pairs = [(first, second), *((_without(first, *span), second) for span in spans[0])]
     pairs += [(first, _without(second, *span)) for span in spans[1]]
     whole, *rest = cosines(pairs, encoder).tolist()
@@ -66,7 +66,7 @@ def words_of(text: str) -> list[tuple[int, int]]:
     >>> words_of("“Well, it's 5 °C!”")
     [(1, 5), (7, 11), (12, 13), (15, 16)]
     """
-    found = []
+    spans = []
     for atom in _ATOM.finditer(text):
         start, end = atom.span()
         while start < end and _is_punctuation(text[start]):
@@ -74,8 +74,8 @@ def words_of(text: str) -> list[tuple[int, int]]:
         while start < end and _is_punctuation(text[end - 1]):
             end -= 1
         if start < end:
-            found.append((start, end))
-    return found
+            spans.append((start, end))
+    return spans
 
 
 def _is_punctuation(letter: str) -> bool:

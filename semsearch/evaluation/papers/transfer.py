@@ -110,18 +110,18 @@ class _Solver:
 
     def best_penalty(self, parts: Iterable[tuple[LabelledRows, LabelledRows]]) -> tuple[float, float]:
         """The penalty with the best mean accuracy over pairs of training and held-out rows; that mean in percent."""
-        found = [self.fit(train, held_out, self._settings.penalties)[1] for train, held_out in parts]
-        scores = [_percent(fmean(column)) for column in zip(*found, strict=True)]
+        accuracies = [self.fit(train, held_out, self._settings.penalties)[1] for train, held_out in parts]
+        scores = [_percent(fmean(column)) for column in zip(*accuracies, strict=True)]
         return self._settings.penalties[int(np.argmax(scores))], max(scores)
 
     def fit(
         self, rows: LabelledRows, held_out: LabelledRows | float, penalties: Sequence[float]
     ) -> tuple[Classifiers, list[float]]:
-        found = fit(rows, held_out, self._task.classes, penalties, self._settings)
+        fitted = fit(rows, held_out, self._task.classes, penalties, self._settings)
         self._done += 1
         if self._report is not None:
             self._report(self._done, self._total)
-        return found
+        return fitted
 
     def folds(self, rows: LabelledRows) -> Iterator[tuple[LabelledRows, LabelledRows]]:
         """The rows outside of each fold, and those of the fold."""

@@ -102,16 +102,16 @@ SEVEN = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")  # whose average pa
 
 def read(name: str, data: Path) -> TransferTask:
     """The task `name`, in any case, of files at or below `data`. Raises UnknownName, NotFound, and UsageError."""
-    source = SOURCES[known(name)]
+    source = SOURCES[task_name(name)]
     folder = _folder(source, data)
     rows: dict[str, list[Row]] = {}
     for part, file, reader in source.files:
         rows.setdefault(part, []).extend(_rows(folder / file, source, reader))
-    parts = {part: _labelled(found) for part, found in rows.items()}
-    return TransferTask(known(name), parts, tuple(folder / file for _, file, _ in source.files))
+    parts = {part: _labelled(part_rows) for part, part_rows in rows.items()}
+    return TransferTask(task_name(name), parts, tuple(folder / file for _, file, _ in source.files))
 
 
-def known(name: str) -> str:
+def task_name(name: str) -> str:
     """The name of a task, from a name in any case. Raises UnknownName."""
     if name.upper() not in SOURCES:
         raise UnknownName("transfer task", name.upper(), TASKS)

@@ -41,8 +41,8 @@ def check_template(
     ['slot', 'ending']
     """
     tokenizer, kind = tokenizer_of(model) if model else (None, "")
-    known = library.templates()
-    template = known[text] if text in known else library.from_text(text, causal=kind == "causal")
+    choices = library.templates()
+    template = choices[text] if text in choices else library.from_text(text, causal=kind == "causal")
     template = replace(template, method=method) if method else template
     findings = tuple(linter.lint(template, kind=kind, tokenizer=tokenizer, check_options=methods.make))
     try:
@@ -56,13 +56,13 @@ def sample(template: Template, sentence: str, tokenizer: Tokenizer | None) -> Js
     """A sentence in a template; with a tokenizer also its tokens, and how many of them belong to the prompt."""
     prompt = template.prompts["passage"]
     body, ending = prompt.sentence(sentence)
-    found: JsonObject = {"sentence": sentence, "text": prompt.before + body + ending + prompt.after}
+    content: JsonObject = {"sentence": sentence, "text": prompt.before + body + ending + prompt.after}
     if tokenizer is None:
-        return found
+        return content
     cost = len(tokenizer.frame(prompt))
     tokens = [{"token": token, "part": part} for token, part in tokenizer.parts(sentence, prompt)]
     left = max(0, tokenizer.max_tokens - cost)
-    return found | {"tokens": tokens, "cost": cost, "max_tokens": tokenizer.max_tokens, "left": left}
+    return content | {"tokens": tokens, "cost": cost, "max_tokens": tokenizer.max_tokens, "left": left}
 
 
 def tokenizer_of(model: str, trust: bool = False) -> tuple[Tokenizer, str]:
@@ -78,8 +78,8 @@ def tokenizer_of(model: str, trust: bool = False) -> tuple[Tokenizer, str]:
     # an encoder without a template need not name its tokens, and a BERT without a mask would pass for a decoder
     tokens = bundle.tokens or tokenizer_files.read(bundle.folder, trust=trust).tokens
     tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, tokens)
-    known = None if bundle.weights.endswith(bundles.ONNX) else hf_config.is_causal(bundle.folder, trust=trust)
-    return tokenizer, linter.family(tokenizer, known)
+    causal = None if bundle.weights.endswith(bundles.ONNX) else hf_config.is_causal(bundle.folder, trust=trust)
+    return tokenizer, linter.family(tokenizer, causal)
 
 
 def is_saved(reference: Reference) -> bool:

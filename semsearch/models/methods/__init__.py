@@ -8,12 +8,11 @@ that use a method are data, in semsearch.prompts.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from semsearch.errors import UnknownName, UsageError
-from semsearch.types import JsonObject
+from semsearch.types import JsonMapping, JsonObject
 from semsearch.utils import plugins
 from semsearch.utils.plugins import check_options
 
@@ -78,7 +77,7 @@ class BaseMethod:
         raise NotImplementedError
 
 
-def make(name: str, options: Mapping[str, Any] | None = None) -> BaseMethod:
+def make(name: str, options: JsonMapping | None = None) -> BaseMethod:
     """The method called `name` with these options. Raises UnknownName for either, UsageError for an invalid value."""
     method: BaseMethod = _class(name)(**check_options(f"method {name}", options or {}, options_of(name)))
     return method
@@ -86,9 +85,9 @@ def make(name: str, options: Mapping[str, Any] | None = None) -> BaseMethod:
 
 def check_name(name: str) -> str:
     """`name` itself. Raises UnknownName if no method has it; the method is not imported."""
-    known = plugins.names(sys.modules[__name__])
-    if name not in known:
-        raise UnknownName("method", name, known)
+    choices = plugins.names(sys.modules[__name__])
+    if name not in choices:
+        raise UnknownName("method", name, choices)
     return name
 
 
@@ -100,14 +99,14 @@ def options_of(name: str) -> JsonObject:
 def check_architecture(what: str, kind: str, model: str, model_type: str, *, causal: bool) -> None:
     """UsageError if `what`, a template or method of this `kind` (see BaseMethod), does not fit `model`."""
     if kind == "masked" and causal:
-        wanted, found, names = "encoders", "a decoder", "prompteol, pretended-cot, knowledge-enhancement or mean"
+        kinds, actual, names = "encoders", "a decoder", "prompteol, pretended-cot, knowledge-enhancement or mean"
     elif kind == "causal" and not causal:
-        wanted, found = "decoders", "an encoder"
+        kinds, actual = "decoders", "an encoder"
         names = "promptbert, cot-bert or mean, or a model such as OPT, LLaMA or Mistral"
     else:
         return
     raise UsageError(
-        f"{what} is for {wanted}, and {model} ({model_type}) is {found}.",
+        f"{what} is for {kinds}, and {model} ({model_type}) is {actual}.",
         f"Use the template {names}.",
         f"Use --template {names}.",
     )

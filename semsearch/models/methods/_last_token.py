@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from semsearch.models import pooling
 from semsearch.models.methods import BaseMethod, Batch, chosen
+from semsearch.models.networks import pooling
 from semsearch.models.networks.causal import CausalNetwork
 from semsearch.models.networks.masked import Inputs
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from semsearch.errors import SemsearchError
-from semsearch.models import pooling
 from semsearch.models.methods import BaseMethod, Batch
+from semsearch.models.networks import pooling
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
 from semsearch.models.tokenization import PromptTokens
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from semsearch.models import pooling
 from semsearch.models.methods import BaseMethod, Batch, chosen
 from semsearch.models.methods._masks import part
+from semsearch.models.networks import pooling
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
 
 

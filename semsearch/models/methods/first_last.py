@@ -13,7 +13,7 @@ from torch import Tensor
 
 from semsearch.models.methods import BaseMethod, Batch, chosen
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
-from semsearch.models.pooling import mean_pool
+from semsearch.models.networks.pooling import mean_pool
 
 FIRST = {"layer": 1, "embeddings": 0}
 

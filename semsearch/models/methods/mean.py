@@ -11,7 +11,7 @@ from torch import Tensor
 
 from semsearch.models.methods import BaseMethod, Batch
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
-from semsearch.models.pooling import mean_pool
+from semsearch.models.networks.pooling import mean_pool
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from typing import ClassVar
 from torch import Tensor
 
 from semsearch.errors import UsageError
-from semsearch.models import pooling
 from semsearch.models.methods import BaseMethod, Batch, chosen
+from semsearch.models.networks import pooling
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
 
 

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from semsearch.errors import UsageError
-from semsearch.models import pooling
 from semsearch.models.methods import BaseMethod, Batch, chosen
 from semsearch.models.methods._masks import read_mask
+from semsearch.models.networks import pooling
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
 from semsearch.models.tokenization import PromptTokens
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from semsearch.errors import UsageError
-from semsearch.models import pooling
 from semsearch.models.methods import BaseMethod, Batch, chosen
+from semsearch.models.networks import pooling
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
 
 POOLED = {

@@ -16,7 +16,7 @@ from torch import Tensor
 from semsearch.models.methods import BaseMethod, Batch, chosen
 from semsearch.models.methods._masks import part
 from semsearch.models.networks.masked import MaskedNetwork
-from semsearch.models.pooling import mean_pool
+from semsearch.models.networks.pooling import mean_pool
 
 
 @dataclass(frozen=True, slots=True)

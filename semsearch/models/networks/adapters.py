@@ -60,11 +60,11 @@ def added(network: Network, source: Path) -> PreTrainedModel:
 def save(network: Network, out: Path) -> None:
     """Write the adapters alone into the new folder `out`, under peft's names."""
     out.mkdir(parents=True)
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for name, layer in adapted(network):
         for part in ("lora_A", "lora_B"):
-            found[f"{PREFIX}{name}.{part}.weight"] = getattr(layer, part)[NAME].weight.detach().cpu().contiguous()
-    save_file(found, out / "adapter_model.safetensors", {"format": "pt"})
+            tensors[f"{PREFIX}{name}.{part}.weight"] = getattr(layer, part)[NAME].weight.detach().cpu().contiguous()
+    save_file(tensors, out / "adapter_model.safetensors", {"format": "pt"})
     network.whole[0].peft_config[NAME].save_pretrained(out)
 
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from transformers.cache_utils import Cache, DynamicLayer
 
 from semsearch.errors import UsageError
-from semsearch.models import pooling
+from semsearch.models.networks import pooling
 from semsearch.models.networks.masked import Inputs, Network
 
 LIKE_LLAMA = ("layers", "norm")
@@ -85,7 +85,7 @@ class CausalNetwork(Network):
         """Keys and values of `prefix` in the blocks up to `layer`."""
         ids = torch.tensor([prefix], device=self.model.get_input_embeddings().weight.device)
         level = self.level(layer)
-        blocks = [DynamicLayer() for _ in range(level)]  # type: ignore[no-untyped-call]
+        blocks = [DynamicLayer() for _ in range(level)]
         if level:
             self._run(Inputs(ids, torch.ones_like(ids)), level, Cache(layers=[*blocks]), 0)
         return Past(tuple(_Fixed(each.keys, each.values) for each in blocks), len(prefix))
@@ -125,14 +125,14 @@ class CausalNetwork(Network):
         return hidden
 
 
-class _Fixed(DynamicLayer):  # type: ignore[no-untyped-call]
+class _Fixed(DynamicLayer):
     """Keys and values (1, heads, p, size), or none, before those of any batch; those of a batch are not stored."""
 
     def __init__(self, keys: Tensor | None = None, values: Tensor | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.keys, self.values, self.is_initialized = keys, values, keys is not None
 
-    def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+    def update(self, key_states: Tensor, value_states: Tensor, *_: object, **__: object) -> tuple[Tensor, Tensor]:
         if self.keys is None or self.values is None:
             return key_states, value_states
         rows = (key_states.shape[0], -1, -1, -1)

@@ -63,8 +63,8 @@ class Flow(nn.Module):
     @property
     def log_det(self) -> Tensor:
         scales = [step.norm.logs.sum() for level in self._levels() for step in level]
-        found: Tensor = RAISED * torch.stack(scales).sum()
-        return found
+        total: Tensor = RAISED * torch.stack(scales).sum()
+        return total
 
     def log_likelihood(self, vectors: Tensor) -> Tensor:
         """log p(u) of each row, in nats: (n,)."""
@@ -123,7 +123,8 @@ class _Shift(nn.Module):
     def forward(self, half: Tensor) -> Tensor:
         hidden = torch.relu(self.first(half @ self.first_kernel))
         hidden = torch.relu(self.second(hidden @ self.second_kernel))
-        return self.last(hidden @ self.last_kernel)  # type: ignore[no-any-return]
+        shift: Tensor = self.last(hidden @ self.last_kernel)
+        return shift
 
 
 class _Step(nn.Module):

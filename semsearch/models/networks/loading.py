@@ -23,7 +23,7 @@ from semsearch.models.networks.causal import CausalNetwork
 from semsearch.models.networks.masked import MaskedNetwork
 from semsearch.models.safetensors_files import PROMPT, WHOLE
 from semsearch.models.st_config import transformer
-from semsearch.types import JsonObject
+from semsearch.types import JsonMapping, JsonObject
 from semsearch.utils.file_contents import read_object
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -96,7 +96,7 @@ def _four_bit(device: str) -> JsonObject:
                 f"4-bit weights (nf4) need the package {package}, which is not installed.",
                 f"Install it: {pip('install')} bitsandbytes accelerate; or use bf16.",
             )
-    config = transformers.BitsAndBytesConfig(  # type: ignore[no-untyped-call]
+    config = transformers.BitsAndBytesConfig(
         load_in_4bit=True,
         bnb_4bit_quant_type="nf4",
         bnb_4bit_use_double_quant=True,
@@ -106,13 +106,13 @@ def _four_bit(device: str) -> JsonObject:
 
 
 def load_pretrained(
-    load: Callable[..., Any],
+    load: Callable[..., tuple[PreTrainedModel, JsonMapping]],
     folder: Path,
     precision: str,
     *,
     trust: bool = False,
     spare: Collection[str] = (),
-    **options: Any,
+    **options: object,
 ) -> PreTrainedModel:
     """The model that `load`, a `from_pretrained` method, reads from `folder`: safetensors only, no progress bars.
 
@@ -137,13 +137,13 @@ def load_pretrained(
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, ImportError) as error:
             raise _unreadable(folder, error) from error
     if wrong := sorted(report["mismatched_keys"]):
-        name, saved, wanted = wrong[0]
+        name, saved, expected = wrong[0]
         raise NotFound(
-            f"{folder}: {name} has shape {tuple(saved)} in the weights and {tuple(wanted)} by config.json.",
+            f"{folder}: {name} has shape {tuple(saved)} in the weights and {tuple(expected)} by config.json.",
             "Use the config.json that belongs to these weights.",
         )
-    known = [name for name in report["missing_keys"] if not name.endswith("position_ids")]
-    missing = [name for name in known if name.partition(".")[0] not in spare]
+    absent = [name for name in report["missing_keys"] if not name.endswith("position_ids")]
+    missing = [name for name in absent if name.partition(".")[0] not in spare]
     if missing:
         raise SemsearchError(
             f"{folder} lacks {len(missing)} parts of the model, {min(missing)} among them: they would be random.",
@@ -202,8 +202,8 @@ def _module(folder: Path, dtype: torch.dtype) -> nn.Module:
     else:
         activation = str(config.get("activation_function", "Tanh")).rpartition(".")[2]
         if activation not in ACTIVATIONS:
-            known = ", ".join(ACTIVATIONS)
-            raise SemsearchError(f"the module {folder} has the activation {activation}.", f"Known are {known}.")
+            choices = ", ".join(ACTIVATIONS)
+            raise SemsearchError(f"the module {folder} has the activation {activation}.", f"Known are {choices}.")
         linear = nn.Linear(config["in_features"], config["out_features"], bias=config.get("bias", True))
         made, name = nn.Sequential(linear, ACTIVATIONS[activation]()), "linear"
     made.load_state_dict({re.sub(rf"^{name}\.", "0.", key): value for key, value in weights.items()})
@@ -238,10 +238,10 @@ def quiet() -> Iterator[None]:
     verbosity = transformers.logging.get_verbosity()
     bars = transformers.logging.is_progress_bar_enabled()
     transformers.logging.set_verbosity(logging.ERROR)
-    transformers.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    transformers.logging.disable_progress_bar()
     try:
         yield
     finally:
         transformers.logging.set_verbosity(verbosity)
         if bars:
-            transformers.logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+            transformers.logging.enable_progress_bar()

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from semsearch.errors import UsageError
-from semsearch.models import pooling
+from semsearch.models.networks import pooling
 
 MASKED = -10_000.0  # added to the attention to padding: exp() of it is 0 in every precision, and fp16 can hold it
 MIXING = ("convbert", "mobilebert", "nystromformer")  # model types whose tokens see padding, masked or not
@@ -54,8 +54,8 @@ class Network(nn.Module):
 
     def words(self, ids: Tensor) -> Tensor:
         """The vectors of the tokens before position, type and normalisation: (n, t) -> (n, t, h)."""
-        found: Tensor = self.model.get_input_embeddings()(ids)
-        return found
+        vectors: Tensor = self.model.get_input_embeddings()(ids)
+        return vectors
 
     def level(self, layer: int) -> int:
         """`layer` counted from the embedding output, which is 0; -1 is the last. Raises UsageError."""
@@ -102,9 +102,9 @@ class MaskedNetwork(Network):
 
     def states(self, inputs: Inputs, layers: Sequence[int]) -> list[Tensor]:
         """The hidden states (n, t, h) after each of `layers`: 0 is the embedding output, -1 the last layer."""
-        wanted = [self.level(layer) for layer in layers]
-        known = self._levels(inputs, max(wanted))
-        return [known[level] for level in wanted]
+        levels = [self.level(layer) for layer in layers]
+        states = self._levels(inputs, max(levels))
+        return [states[level] for level in levels]
 
     def read(self, inputs: Inputs, positions: Tensor, layer: int = -1) -> Tensor:
         """The hidden states at `positions` (n, m) after `layer`: (n, m, h)."""
@@ -125,11 +125,11 @@ class MaskedNetwork(Network):
             position_ids=self._positions(inputs),
             inputs_embeds=inputs.words,
         )
-        mask, found = _additive(inputs, hidden), [hidden]
+        mask, states = _additive(inputs, hidden), [hidden]
         for layer in self.model.encoder.layer[:highest]:
             hidden = layer(hidden, mask)
-            found.append(hidden)
-        return found
+            states.append(hidden)
+        return states
 
     def _positions(self, inputs: Inputs) -> Tensor:
         if inputs.positions is not None:

@@ -11,8 +11,7 @@ from typing import Any
 import transformers
 from torch import Tensor, nn
 
-from semsearch.models import pooling
-from semsearch.models.networks import loading
+from semsearch.models.networks import loading, pooling
 from semsearch.models.networks.masked import LIKE_BERT, MIXING, Inputs, MaskedNetwork
 
 
@@ -37,8 +36,8 @@ class PairNetwork(nn.Module):
         """(n, labels)."""
         if self.body is None:
             segments = {} if types is None else {"token_type_ids": types}
-            found: Tensor = self.whole(input_ids=ids, attention_mask=mask, **segments).logits
-            return found
+            logits: Tensor = self.whole(input_ids=ids, attention_mask=mask, **segments).logits
+            return logits
         read = self.body.read(Inputs(ids, mask, types=types), pooling.first(ids))
         pooler = getattr(self.whole.base_model, loading.POOLER, None)
         labels: Tensor = self.whole.classifier(read if pooler is None else pooler(read))

@@ -33,6 +33,8 @@ class Whitening(nn.Module):
     """(u - mean) kernel: (n, d) -> (n, k). See semsearch.evaluation.papers.whitening."""
 
     kind = "whitening"
+    mean: Tensor
+    kernel: Tensor
 
     def __init__(self, dim: int, keeps: int) -> None:
         super().__init__()
@@ -48,8 +50,8 @@ class Whitening(nn.Module):
         return made
 
     def forward(self, vectors: Tensor) -> Tensor:
-        found: Tensor = (vectors - self.mean) @ self.kernel  # type: ignore[operator]
-        return found
+        white: Tensor = (vectors - self.mean) @ self.kernel
+        return white
 
 
 class Truncation(nn.Module):

@@ -36,7 +36,7 @@ def describe(folder: Path, *, name: str = "", source: str = "") -> RerankerBundl
     if not _has_head(model.config) or model.causal:
         raise UsageError(f"{label} is no reranker: its {hf_config.CONFIG} names no model …{HEAD}.", OTHER)
     positive = _positive(label, _labels(model.config))
-    found = safetensors_files.find(model.folder)
+    weights = safetensors_files.find(model.folder)
     words = tokenizer_files.read(model.folder)
     return RerankerBundle(
         name=label,
@@ -44,8 +44,8 @@ def describe(folder: Path, *, name: str = "", source: str = "") -> RerankerBundl
         precision="fp32",
         segments=_segments(model.config),
         positive=positive,
-        weights=found,
-        weights_sha256=safetensors_files.identity(model.folder / found),
+        weights=weights,
+        weights_sha256=safetensors_files.identity(model.folder / weights),
         tokenizer=words.file,
         tokenizer_sha256=words.sha256,
         licence=hf_config.licence(folder),

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.errors import Corrupt, NotFound
 from semsearch.models import safetensors_files as weights
-from semsearch.models.bundle import CHECKSUM, DIGITS, ONNX, checksum, verified
+from semsearch.models.bundle import CHECKSUM, DIGITS, ONNX, check_fields, checksum, verified, write_manifest
 from semsearch.types import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FORMAT = 1
 MANIFEST = "reranker.json"
 AGAIN = "Copy the reranker's folder again, or export it again."
 IDENTITY = ("max_tokens", "precision", "segments", "positive")  # beside hashes and the calibration
@@ -112,12 +111,12 @@ def read(folder: Path) -> RerankerBundle:
         raise NotFound(f"{folder} is not a reranker: it has no {MANIFEST}.", "Name the folder of an exported reranker.")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        recorded, found = content.pop(CHECKSUM), checksum(content)
+        recorded, actual = content.pop(CHECKSUM), checksum(content)
         bundle = _parse(content, folder)
         expected = bundle.with_fingerprint().fingerprint
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Corrupt(f"{path} cannot be read: {error}.", AGAIN) from error
-    if recorded != found or expected != bundle.fingerprint:
+    if recorded != actual or expected != bundle.fingerprint:
         raise Corrupt(f"{path} was changed: it does not have its checksum.", AGAIN)
     return bundle
 
@@ -125,18 +124,13 @@ def read(folder: Path) -> RerankerBundle:
 def write(bundle: RerankerBundle, folder: Path) -> RerankerBundle:
     """Write the manifest of `bundle`, with its fingerprint, into `folder`, which has its weights and tokenizer."""
     complete = replace(bundle, folder=folder).with_fingerprint()
-    content = {"format": FORMAT, **{key: value for key, value in asdict(complete).items() if key != "folder"}}
-    content[CHECKSUM] = checksum(content)
-    (folder / MANIFEST).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_manifest(folder / MANIFEST, asdict(complete))
     return complete
 
 
 def _parse(content: JsonObject, folder: Path) -> RerankerBundle:
     """The bundle in a manifest. Raises ValueError and the like for one that no export wrote."""
-    if (version := content.pop("format")) != FORMAT:
-        raise ValueError(f"it has format {version}, and this semsearch reads format {FORMAT}")
-    if unknown := set(content) - {each.name for each in fields(RerankerBundle)}:
-        raise ValueError(f"it has unknown keys {sorted(unknown)}")
+    check_fields(content, RerankerBundle)
     calibration = Calibration(**content.pop("calibration"))
     if not (isfinite(calibration.offset) and 0 < calibration.temperature < float("inf")):
         raise ValueError("its calibration is no temperature above 0 and an offset")

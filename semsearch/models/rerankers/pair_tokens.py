@@ -70,9 +70,9 @@ class PairTokenizer:
         most = max(1, self.room // 2)
         asked, query_cut = self._start(query, most)
         room = self.room - len(asked)
-        found = [self._start(passage, room) for passage in passages]
-        pairs = [self._framed(asked, ids) for ids, _ in found]
-        return PairRows([ids for ids, _ in pairs], [kinds for _, kinds in pairs], sum(c for _, c in found), query_cut)
+        starts = [self._start(passage, room) for passage in passages]
+        pairs = [self._framed(asked, ids) for ids, _ in starts]
+        return PairRows([ids for ids, _ in pairs], [kinds for _, kinds in pairs], sum(c for _, c in starts), query_cut)
 
     def _start(self, text: str, most: int) -> tuple[list[int], bool]:
         """The first `most` tokens of a text, and whether it has more. Of a very long one only the start is read."""

@@ -34,13 +34,13 @@ class Table:
         rows: Iterator[Row],
         name: str,
         source: str,
-        wanted: Mapping[str, str],
+        named_columns: Mapping[str, str],
         prefer: Prefer,
         skipped: SkipCounts,
     ) -> None:
         self._name, self._skipped = name, skipped
         number, head = self._first(rows, source)
-        roles, self._width = _roles(head, wanted, source)
+        roles, self._width = _roles(head, named_columns, source)
         self._rows = rows if self._width else chain([(number, head)], rows)
         self._names = [each for each in columns.TEXTS if each in roles]
         self._role = next((each for each in (prefer, SCORE, LABEL) if each in roles), None)
@@ -80,8 +80,8 @@ class Table:
             labels = [numbers[word] for *_, word in rows]
         if not rows:
             raise self._skipped.nothing_left(self.source)
-        found = {name: [texts[at] for _, texts, _ in rows] for at, name in enumerate(self._names)}
-        return Dataset(found, labels, self.source, self._skipped.as_dict())
+        texts_by_role = {name: [texts[at] for _, texts, _ in rows] for at, name in enumerate(self._names)}
+        return Dataset(texts_by_role, labels, self.source, self._skipped.as_dict())
 
     def _first(self, rows: Iterator[Row], source: str) -> tuple[int, Head]:
         for number, row in rows:
@@ -137,25 +137,25 @@ def _is_missing(word: str, role: Prefer) -> bool:
     return word.strip().lower() in MISSING or (role == "label" and word.strip() in ("-1", "-1.0"))
 
 
-def _roles(head: Head, wanted: Mapping[str, str], source: str) -> tuple[dict[str, str], int]:
+def _roles(head: Head, named: Mapping[str, str], source: str) -> tuple[dict[str, str], int]:
     """Role -> column, and the number of columns if the first row is a header, else 0."""
     names = list(head)
     numbered = False
     if not isinstance(head, dict):
-        lower = {each.lower() for each in wanted.values()}
-        by_number = bool(wanted) and lower.isdisjoint(map(str.lower, names)) and all(map(str.isdecimal, lower))
-        numbered = by_number or not (wanted or columns.recognise(names))
-    if wanted:
-        found = columns.resolve([str(at) for at in range(1, len(names) + 1)] if numbered else names, wanted, source)
+        lower = {each.lower() for each in named.values()}
+        by_number = bool(named) and lower.isdisjoint(map(str.lower, names)) and all(map(str.isdecimal, lower))
+        numbered = by_number or not (named or columns.recognise(names))
+    if named:
+        roles = columns.resolve([str(at) for at in range(1, len(names) + 1)] if numbered else names, named, source)
     else:
-        found = columns.without_header(names) if numbered else columns.recognise(names)
-    if not found:
+        roles = columns.without_header(names) if numbered else columns.recognise(names)
+    if not roles:
         raise UsageError(
             f"the columns of {source} are not recognised: {columns.listed(names)}.",
             "Name them: anchor=NAME, positive=NAME, negative=NAME, score=NAME, or anchor alone.",
             "Name them: --columns anchor=NAME,positive=NAME[,negative=NAME][,score=NAME], or anchor alone.",
         )
-    return found, 0 if numbered or isinstance(head, dict) else len(names)
+    return roles, 0 if numbered or isinstance(head, dict) else len(names)
 
 
 def _label_text(value: object) -> str:

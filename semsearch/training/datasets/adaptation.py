@@ -33,8 +33,8 @@ def adapt(dataset: Dataset, columns_read: ColumnsRead, labels: Labels) -> tuple[
         return dataset, ""
     if labels == "teacher" or NEGATIVE in dataset.columns:
         return replace(dataset, labels=None), "labels are ignored"
-    if NEGATIVE in read and (found := _triplets(dataset)) is not None:
-        return found, "triplets: a text with its most and its least similar one by the labels"
+    if NEGATIVE in read and (triplets := _triplets(dataset)) is not None:
+        return triplets, "triplets: a text with its most and its least similar one by the labels"
     return _similar_pairs(dataset), "the most similar pairs by the labels; the others are ignored"
 
 
@@ -45,13 +45,13 @@ def nli_triplets(dataset: Dataset) -> Dataset:
     kind has a triplet for each entailed text, cycling through the contradicted ones. Raises UsageError where no premise
     has both.
     """
-    found = _triplets(dataset)
-    if found is None:
+    triplets = _triplets(dataset)
+    if triplets is None:
         raise UsageError(
             f"{dataset.source}: no text has pairs with both the highest and the lowest label.",
             "Triplets need premises that are both entailed and contradicted.",
         )
-    return found
+    return triplets
 
 
 def _similar_pairs(dataset: Dataset) -> Dataset:
@@ -90,12 +90,12 @@ def _triplets(dataset: Dataset) -> Dataset | None:
     both = [premise for premise in entailed if premise in contradicted]
     if not both:
         return None
-    found = [
+    triplets = [
         (premise, text, contradicted[premise][at % len(contradicted[premise])])
         for premise in both
         for at, text in enumerate(entailed[premise])
     ]
-    columns = {name: [row[at] for row in found] for at, name in enumerate((ANCHOR, POSITIVE, NEGATIVE))}
+    columns = {name: [row[at] for row in triplets] for at, name in enumerate((ANCHOR, POSITIVE, NEGATIVE))}
     alone = len({*entailed, *contradicted}) - len(both)
     skipped = {"a premise that is not both entailed and contradicted": alone} if alone else {}
     return Dataset(columns, None, dataset.source, {**dataset.skipped, **skipped})

@@ -43,7 +43,7 @@ def parse_columns(words: Iterable[str]) -> dict[str, str]:
     >>> parse_columns(["anchor=question,positive=answer"])
     {'anchor': 'question', 'positive': 'answer'}
     """
-    found: dict[str, str] = {}
+    roles: dict[str, str] = {}
     for part in (part for word in words for part in word.split(",")):
         role, equals, column = (each.strip() for each in part.partition("="))
         if not (role and equals and column):
@@ -55,22 +55,22 @@ def parse_columns(words: Iterable[str]) -> dict[str, str]:
         role = ALIASES.get(role.lower(), role.lower())
         if role not in ROLES:
             raise UnknownName("kind of column", role, ROLES)
-        if role in found:
+        if role in roles:
             raise UsageError(f"two columns are named for {role}.", "Name one.")
-        found[role] = column
-    return found
+        roles[role] = column
+    return roles
 
 
-def resolve(names: Sequence[str], wanted: Mapping[str, str], source: str) -> dict[str, str]:
-    """Role -> column as `wanted`, in the spelling of `names`. Raises UsageError for an unknown column."""
+def resolve(names: Sequence[str], named: Mapping[str, str], source: str) -> dict[str, str]:
+    """Role -> column as `named`, in the spelling of `names`. Raises UsageError for an unknown column."""
     spelled = {name.lower(): name for name in reversed(names)}
-    for column in wanted.values():
+    for column in named.values():
         if column.lower() not in spelled:
             raise UsageError(f"{source} has no column {column!r}.", f"Its columns are: {listed(names)}.")
-    missing = ANCHOR if ANCHOR not in wanted else POSITIVE if len(wanted) > 1 else ""
-    if missing and missing not in wanted:
+    missing = ANCHOR if ANCHOR not in named else POSITIVE if len(named) > 1 else ""
+    if missing and missing not in named:
         raise UsageError(f"{source}: no column is named for {missing}.", f"Add {missing}=NAME.")
-    return {role: spelled[wanted[role].lower()] for role in ROLES if role in wanted}
+    return {role: spelled[named[role].lower()] for role in ROLES if role in named}
 
 
 def recognise(names: Sequence[str]) -> dict[str, str]:
@@ -84,14 +84,14 @@ def recognise(names: Sequence[str]) -> dict[str, str]:
     def first(among: Sequence[str]) -> str | None:
         return next((plain[each] for each in among if each in plain), None)
 
-    found: dict[str, str | None] = {}
+    roles: dict[str, str | None] = {}
     for ones, others in _PAIRS:
         if (one := first(ones)) and (other := first(others)):
-            found = {ANCHOR: one, POSITIVE: other, NEGATIVE: first(_NEGATIVE)}
-            found |= {SCORE: first(_SCORE), LABEL: first(_LABEL)}
+            roles = {ANCHOR: one, POSITIVE: other, NEGATIVE: first(_NEGATIVE)}
+            roles |= {SCORE: first(_SCORE), LABEL: first(_LABEL)}
             break
-    found = found or {ANCHOR: first(SINGLE)}
-    return {role: name for role, name in found.items() if name}
+    roles = roles or {ANCHOR: first(SINGLE)}
+    return {role: name for role, name in roles.items() if name}
 
 
 def without_header(row: Sequence[str]) -> dict[str, str]:

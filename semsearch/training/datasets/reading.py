@@ -64,24 +64,24 @@ def read_dataset(
             f"{path} is read as documents, which have no columns.", "Name no columns.", "Leave out --columns."
         )
     if kind == "documents":
-        found = _single_texts(_document_texts(place, granularity, skipped, yes=yes), str(path), skipped)
+        dataset = _single_texts(_document_texts(place, granularity, skipped, yes=yes), str(path), skipped)
     elif kind == "lines":
         with _rows.open_file(place) as file:
             numbered = ((f"{place.name}:{number}", line) for number, line in _rows.lines(file, place))
-            found = _single_texts(numbered, str(path), skipped)
+            dataset = _single_texts(numbered, str(path), skipped)
     else:
         with _rows.open_file(place) as file:
             rows = _rows.objects(file, place) if kind == "jsonl" else _rows.cells(file, place)
             table = Table(rows, place.name, str(path), columns or {}, prefer, skipped)
             single = table.is_single
-            found = _single_texts(table.singles(), table.source, skipped) if single else table.grouped(labels)
-    if labels and found.labels is None:
+            dataset = _single_texts(table.singles(), table.source, skipped) if single else table.grouped(labels)
+    if labels and dataset.labels is None:
         raise UsageError(
-            f"{found.source} has no labels.",
+            f"{dataset.source} has no labels.",
             "Name their column, or none.",
             "Leave out --labels, or name their column: --columns",
         )
-    return found if max_samples is None else found.subsample(max_samples)
+    return dataset if max_samples is None else dataset.subsample(max_samples)
 
 
 def dataset_of_texts(
@@ -90,8 +90,8 @@ def dataset_of_texts(
     """A dataset of single texts, such as the passages of an index, or of their sentences."""
     if granularity == "sentences":
         texts = (sentence for text in texts for sentence in _split(Document("", text), granularity))
-    found = _single_texts((("", text) for text in texts), source, SkipCounts())
-    return found if max_samples is None else found.subsample(max_samples)
+    dataset = _single_texts((("", text) for text in texts), source, SkipCounts())
+    return dataset if max_samples is None else dataset.subsample(max_samples)
 
 
 def _kind(path: Path) -> Literal["documents", "lines", "jsonl", "table"]:
@@ -138,18 +138,18 @@ def _document_texts(
 ) -> Iterator[tuple[str, str]]:
     """(path, text) of all that `index` would read at `root`. Raises GuardRail for a whole disk, unless `yes`."""
     walk.guard(root, None, yes=yes)
-    for found in walk.files(root, walk.Rules(), drivers.exists):
-        if isinstance(found, Skipped):
-            skipped.add(found.reason, found.path)
+    for entry in walk.files(root, walk.Rules(), drivers.exists):
+        if isinstance(entry, Skipped):
+            skipped.add(entry.reason, entry.path)
             continue
         try:
-            for document in loaders.load(found.path):
+            for document in loaders.load(entry.path):
                 if isinstance(document, Skipped):
                     skipped.add(document.reason, document.path)
                 else:
-                    yield from ((found.relative, text) for text in _split(document, granularity))
+                    yield from ((entry.relative, text) for text in _split(document, granularity))
         except (Unreadable, UsageError) as error:
-            skipped.add(error.message, found.relative)
+            skipped.add(error.message, entry.relative)
 
 
 def _split(document: Document, granularity: Granularity) -> Iterator[str]:

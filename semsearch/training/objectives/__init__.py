@@ -32,8 +32,8 @@ def names(*, foreign: bool = True) -> tuple[str, ...]:
 
 def load(name: str) -> type[BaseObjective]:
     """The class of the objective called `name`. Raises UnknownName."""
-    found: type[BaseObjective] = _module(name).Objective
-    return found
+    objective: type[BaseObjective] = _module(name).Objective
+    return objective
 
 
 def default_options(name: str) -> JsonObject:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import cast
 
 from torch import Tensor, nn
 
@@ -54,7 +55,7 @@ class MatryoshkaObjective(BaseObjective):
     def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
         """One (n, d) per view, and the labels of the objective."""
         parts = [
-            each.loss([vector[:, : int(dim)] for vector in vectors], labels)  # type: ignore[operator]
+            cast(BaseObjective, each).loss([vector[:, : int(dim)] for vector in vectors], labels)
             for dim, each in self.inner.items()
         ]
         total: Tensor = sum(parts[1:], parts[0])

@@ -16,11 +16,10 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from semsearch.errors import UsageError
 from semsearch.models.bundle import MANIFEST
@@ -28,7 +27,7 @@ from semsearch.models.hf_config import CONFIG
 from semsearch.models.networks import saving
 from semsearch.training.run_folder import plot, state
 from semsearch.training.runs import METRICS, RESULT, RUN, SETTINGS, START_ANEW, read_json, truncate_metrics
-from semsearch.types import JsonObject
+from semsearch.types import JsonMapping, JsonObject
 from semsearch.utils import atomic_write
 from semsearch.utils.writer_lock import WriterLock
 
@@ -36,8 +35,6 @@ READY = "ready"  # a new best encoder, completely written
 MOVED_LAST = (MANIFEST, CONFIG)  # a model without its manifest would be read differently
 MAY_DIFFER = ("versions", "threads", "device", "micro")  # settings that do not prevent continuing a run
 LOG = logging.getLogger(__name__)
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ class RunFolder:
         """The subfolder of everything that is not the encoder."""
         return self.path / RUN
 
-    def result(self, settings: Json, *, force: bool = False) -> JsonObject | None:
+    def result(self, settings: JsonMapping, *, force: bool = False) -> JsonObject | None:
         """The result of the run with these settings, None if it is incomplete. Nothing is changed.
 
         Raises UsageError where the folder has other contents, or, without `force`, another run.
@@ -71,12 +68,12 @@ class RunFolder:
         for name, old, new in differences:
             if name.partition(".")[0] not in MAY_DIFFER:
                 raise UsageError(f"{self.path} has a run with {name} {old!r}, and now it is {new!r}.", *START_ANEW)
-        if (found := read_json(self.home / RESULT)) is None and (self.home / state.FILE).is_file():
+        if (result := read_json(self.home / RESULT)) is None and (self.home / state.FILE).is_file():
             for name, old, new in differences:
                 LOG.warning(
                     "%s was started with %s %r and continues with %r: not bit for bit.", self.path, name, old, new
                 )
-        return found
+        return result
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -88,7 +85,7 @@ class RunFolder:
         finally:
             lock.release()
 
-    def begin(self, settings: Json, *, force: bool = False) -> bool:
+    def begin(self, settings: JsonMapping, *, force: bool = False) -> bool:
         """Prepare the folder for the run with these settings; whether there is a saved state to continue from."""
         self.home.mkdir(parents=True, exist_ok=True)
         if force:
@@ -116,7 +113,7 @@ class RunFolder:
         atomic_write.sync_folder(self.home)
         self._move_ready()
 
-    def end(self, result: Json) -> None:
+    def end(self, result: JsonMapping) -> None:
         """Record the result of a completed run."""
         atomic_write.write_text(self.home / RESULT, json.dumps(result, indent=1) + "\n")
         (self.home / state.FILE).unlink(missing_ok=True)
@@ -138,13 +135,13 @@ class RunFolder:
         ready.rmdir()
 
 
-def _differences(before: Json, now: Json, within: str = "") -> list[tuple[str, object, object]]:
+def _differences(before: JsonMapping, now: JsonMapping, within: str = "") -> list[tuple[str, object, object]]:
     """Name, old and new value of each difference. A setting that only one of them has is not compared."""
-    found: list[tuple[str, object, object]] = []
+    differences: list[tuple[str, object, object]] = []
     for key in (each for each in now if each in before):
         old, new, name = before[key], now[key], f"{within}{key}"
         if isinstance(old, dict) and isinstance(new, dict):
-            found += _differences(old, new, f"{name}.")
+            differences += _differences(old, new, f"{name}.")
         elif old != new:
-            found.append((name, old, new))
-    return found
+            differences.append((name, old, new))
+    return differences

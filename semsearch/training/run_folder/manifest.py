@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -18,10 +17,10 @@ from semsearch.training import objectives
 from semsearch.training.base_model import BaseModel
 from semsearch.training.datasets.dataset import Dataset
 from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.optimisation.schedule import Schedule
 from semsearch.training.run_folder.state import RunState
-from semsearch.training.schedule import Schedule
 from semsearch.training.training_config import TrainingConfig
-from semsearch.types import JsonObject
+from semsearch.types import JsonMapping, JsonObject
 
 PACKAGES = ("semsearch", "torch", "transformers")
 
@@ -35,7 +34,7 @@ def settings(
     **names: str,
 ) -> JsonObject:
     """The resolved settings of a run as JSON; `names` are those of validation, teacher and device."""
-    found = {
+    content = {
         "method": config.method,
         "seed": config.seed,
         "base": {
@@ -56,11 +55,11 @@ def settings(
         "threads": torch.get_num_threads(),
         "versions": {name: version(name) for name in PACKAGES},
     }
-    written: JsonObject = json.loads(json.dumps(found, default=dict))
+    written: JsonObject = json.loads(json.dumps(content, default=dict))
     return written
 
 
-def origin(settings: Mapping[str, Any], state: RunState) -> JsonObject:
+def origin(settings: JsonMapping, state: RunState) -> JsonObject:
     """The record of the training in an encoder's manifest, without local paths, since it may be published."""
     reference = Reference.parse(settings["base"]["name"])
     model = reference.model if reference.model.startswith(HUB) else Path(reference.model).name

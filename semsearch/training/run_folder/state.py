@@ -17,8 +17,8 @@ from safetensors.torch import save_file
 from torch import nn
 
 from semsearch.errors import Corrupt
-from semsearch.training import rng
-from semsearch.training.averaging import WeightAverage
+from semsearch.training.optimisation import rng
+from semsearch.training.optimisation.averaging import WeightAverage
 from semsearch.training.runs import START_ANEW
 from semsearch.utils.atomic_write import sync_file, sync_folder
 
@@ -79,9 +79,9 @@ def load(
             counters = json.loads(file.metadata()["progress"])
             for name, value in parameters.items():
                 value.data.copy_(file.get_tensor(f"value.{name}"))
-                found = {key: file.get_tensor(f"{key}.{name}") for key in MOMENTS if f"{key}.{name}" in names}
-                if found:
-                    optimiser.state[value] = {key: tensor.to(value.device) for key, tensor in found.items()}
+                moments = {key: file.get_tensor(f"{key}.{name}") for key in MOMENTS if f"{key}.{name}" in names}
+                if moments:
+                    optimiser.state[value] = {key: tensor.to(value.device) for key, tensor in moments.items()}
             for name, mean in average.values.items():
                 mean.copy_(file.get_tensor(f"average.{name}"))
             device = next(iter(parameters.values())).device

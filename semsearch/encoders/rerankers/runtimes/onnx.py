@@ -39,9 +39,9 @@ class Runtime(RerankerRuntime):
 
     def _compute(self, ids: Rows, segments: Rows) -> NDArray[np.float32]:
         padded, mask = pad(ids)
-        given = dict(zip(INPUTS, (padded, mask, pad(segments)[0]), strict=True))
+        inputs = dict(zip(INPUTS, (padded, mask, pad(segments)[0]), strict=True))
         try:
-            found = self._session.run(None, {name: given[name] for name in self._inputs})[0]
+            logits = self._session.run(None, {name: inputs[name] for name in self._inputs})[0]
         except Exception as error:  # onnxruntime raises a class of its own for every status code
             raise SemsearchError(f"reranker {self.bundle.name} failed on {self.device}: {error}") from error
-        return np.asarray(found, dtype=np.float32).reshape(len(ids))
+        return np.asarray(logits, dtype=np.float32).reshape(len(ids))

@@ -53,5 +53,5 @@ def last(mask: Tensor) -> Tensor:
 def positions_of(ids: Tensor, token: int, count: int) -> Tensor:
     """The last `count` positions of `token`, in their order: (n, t) -> (n, count)."""
     places = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
-    found = torch.where(ids == token, places, torch.full_like(places, -1))
-    return found.topk(count, dim=1).values.flip(1) if count > 1 else found.amax(1, keepdim=True)
+    positions = torch.where(ids == token, places, torch.full_like(places, -1))
+    return positions.topk(count, dim=1).values.flip(1) if count > 1 else positions.amax(1, keepdim=True)

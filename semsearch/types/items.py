@@ -8,12 +8,12 @@ from typing import TypeVar, overload
 T = TypeVar("T")
 
 
-class Rows(Sequence[T]):
-    """A sequence of what `_rows` gives."""
+class Items(Sequence[T]):
+    """A sequence of what `_items` gives."""
 
     __slots__ = ()
 
-    def _rows(self) -> Sequence[T]:
+    def _items(self) -> Sequence[T]:
         raise NotImplementedError
 
     @overload
@@ -21,7 +21,7 @@ class Rows(Sequence[T]):
     @overload
     def __getitem__(self, at: slice, /) -> Sequence[T]: ...
     def __getitem__(self, at: int | slice, /) -> T | Sequence[T]:
-        return self._rows()[at]
+        return self._items()[at]
 
     def __len__(self) -> int:
-        return len(self._rows())
+        return len(self._items())

@@ -43,7 +43,8 @@ def plan(
 @functools.lru_cache(maxsize=1)  # every step of an epoch needs it
 def order(examples: int, seed: int, epoch: int) -> list[int]:
     """The indices of the examples in the order of an epoch, which follows from the seed."""
-    return np.random.default_rng([seed, epoch]).permutation(examples).tolist()  # type: ignore[no-any-return]
+    indices: list[int] = np.random.default_rng([seed, epoch]).permutation(examples).tolist()
+    return indices
 
 
 def learning_rate(hyperparameters: Hyperparameters, step: int, steps: int) -> float:

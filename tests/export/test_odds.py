@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from semsearch.errors import UsageError
-from semsearch.evaluation.odds import fit_odds
+from semsearch.export.rerankers import fit_odds
 from semsearch.models.rerankers.manifest import Calibration
 
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from semsearch.training import rng
 from semsearch.training.model import Rows, TrainableModel
 from semsearch.training.objectives._base import BaseObjective, View
+from semsearch.training.optimisation import rng
 
 
 def add_gradients(
@@ -40,7 +40,7 @@ def add_gradients(
     if (penalty := objective.penalty(model.network, model.frozen)) is not None:
         loss = loss + penalty
     if loss.requires_grad:
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
     if grad_cache_size:
         _backpropagate(model, objective, rows, vectors, states, grad_cache_size)
     return float(loss.detach())
@@ -63,15 +63,15 @@ def _backpropagate(
                 with rng.replayed(model.device, state):
                     vectors = model.vectors(view, [each[at] for at in places])
                 if vectors.requires_grad:  # not where only the objective's head is trained
-                    vectors.backward(leaf.grad[torch.from_numpy(places).to(leaf.device)])  # type: ignore[no-untyped-call]
+                    vectors.backward(leaf.grad[torch.from_numpy(places).to(leaf.device)])
 
 
 def _vectors(model: TrainableModel, view: View, rows: Rows, size: int, states: list[rng.State]) -> Tensor:
     """The vectors of all rows, in order; the random state before each part is appended to `states`."""
-    found, order = [], []
+    parts, order = [], []
     for places in model.parts(view, rows, size):
         states.append(rng.state(model.device))
-        found.append(model.vectors(view, [rows[at] for at in places]))
+        parts.append(model.vectors(view, [rows[at] for at in places]))
         order.append(torch.from_numpy(places))
-    back = torch.argsort(torch.cat(order)).to(found[0].device)
-    return torch.cat(found)[back]
+    back = torch.argsort(torch.cat(order)).to(parts[0].device)
+    return torch.cat(parts)[back]
