@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from semsearch.types import Progress, SqlRows, SqlValue
 
 DEFAULT = "local"
+SHARED = "sql"  # the package of what stores have in common, which is none
 
 
 class StoreDriver(Protocol):
@@ -116,7 +117,8 @@ def names() -> tuple[str, ...]:
 
 @cache  # a page asks for the names of the indexes a dozen times
 def _packages(*folders: str) -> tuple[str, ...]:
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(folders) if module.ispkg))
+    found = {module.name for module in pkgutil.iter_modules(folders) if module.ispkg}
+    return tuple(sorted(found - {SHARED}))
 
 
 def load(name: str = DEFAULT) -> StoreDriver:

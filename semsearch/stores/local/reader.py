@@ -123,15 +123,17 @@ class LocalReader(DocumentReader, PassageReader):
         self, condition: Filter | None, *, ids: Sequence[str] | None = None, after: str = "", limit: int = -1
     ) -> list[str]:
         with self._db.snapshot():
-            only = "1" if ids is None else f"d.id IN ({', '.join(map(str, self._db.document_ids(ids)))})"
-            found: list[str] = _filters().document_ids(self._db.raw, condition, after, limit, only=only)
-            return found
+            here = "1 = 1" if ids is None else f"d.id IN ({', '.join(map(str, self._db.document_ids(ids)))})"
+            sqlite_filters = _filters()
+            dialect = sqlite_filters.SqliteFilters(self._db.raw)
+            return list(sqlite_filters.filters.document_ids(dialect, condition, after, limit, (here, [])))
 
     def count_documents(self, condition: Filter | None) -> int:
         with self._db.snapshot():
             if condition is None:
                 return self._db.meta("documents")
-            return int(_filters().count_documents(self._db.raw, condition))
+            sqlite_filters = _filters()
+            return int(sqlite_filters.filters.count_documents(sqlite_filters.SqliteFilters(self._db.raw), condition))
 
     # ---- search
 

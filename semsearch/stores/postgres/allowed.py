@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.stores.postgres import filter_sql
+from semsearch.stores.postgres.filter_sql import PostgresFilters
 from semsearch.stores.postgres.full_text.containing import contains
 from semsearch.stores.postgres.server.connection import Connection
+from semsearch.stores.sql import filters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from semsearch.stores.filters import Filter
-    from semsearch.stores.postgres.filter_sql import SQL
+    from semsearch.stores.sql.filters import SQL
     from semsearch.types import Ids
 
 MOST_LOADED = 200_000  # ids that are fetched once and compared here
@@ -48,7 +49,7 @@ def allowed(connection: Connection, condition: Filter | None, must: Sequence[str
 
     Raises as `StoreReader.allowed` does.
     """
-    parts = [] if condition is None else [filter_sql.passages(connection, condition)]
+    parts = [] if condition is None else [filters.passages(PostgresFilters(connection), condition)]
     parts += [_containing(entry) for entry in must]
     parts += [] if ids is None else [("SELECT id FROM passages WHERE id = ANY(%s::bigint[])", [ids.tolist()])]
     sql = " INTERSECT ".join(f"({part})" for part, _ in parts) if len(parts) > 1 else parts[0][0]

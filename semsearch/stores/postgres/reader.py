@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from semsearch.stores import base, keyword_search, machine
-from semsearch.stores.postgres import facets, filter_sql, verification
+from semsearch.stores.postgres import facets, verification
 from semsearch.stores.postgres.allowed import AllowedPassages, allowed
-from semsearch.stores.postgres.escapes import restored
+from semsearch.stores.postgres.escapes import restored, stored, stored_all
+from semsearch.stores.postgres.filter_sql import PostgresFilters
 from semsearch.stores.postgres.full_text.matching import PostgresMatching
 from semsearch.stores.postgres.reading.documents import DocumentReader, this_machine
 from semsearch.stores.postgres.reading.passages import PassageReader
@@ -20,6 +21,8 @@ from semsearch.stores.postgres.space_vectors import SpaceVectors
 from semsearch.stores.protocol import Allowed, Dense, Lexical, of_this_store
 from semsearch.stores.query_words import terms
 from semsearch.stores.records import Space, StoreState
+from semsearch.stores.sql import filters
+from semsearch.stores.sql.filters import SQL
 from semsearch.types import Facet, JsonObject, Progress
 from semsearch.utils.strength import NullDistribution
 
@@ -129,11 +132,16 @@ class PostgresReader(DocumentReader, PassageReader):
         self, condition: Filter | None, *, ids: Sequence[str] | None = None, after: str = "", limit: int = -1
     ) -> list[str]:
         with self._db.snapshot():
-            return filter_sql.document_ids(self._db, condition, after, limit, ids)
+            here: SQL = ("d.uri = ANY(%s::text[])", [stored_all(ids)]) if ids is not None else filters.EVERYTHING
+            return list(
+                map(restored, filters.document_ids(PostgresFilters(self._db), condition, stored(after), limit, here))
+            )
 
     def count_documents(self, condition: Filter | None) -> int:
         with self._db.snapshot():
-            return self._db.count("documents") if condition is None else filter_sql.count_documents(self._db, condition)
+            if condition is None:
+                return self._db.count("documents")
+            return filters.count_documents(PostgresFilters(self._db), condition)
 
     def dense(
         self, space: int, queries: Vectors, k: int, allowed: Allowed | None = None, *, exact: bool = False

@@ -1,8 +1,4 @@
-"""Filters compiled to SQL, to select passages of a local store before the search.
-
-Every name and value becomes a bound parameter; no text of the user is part of the SQL. The filter language is described
-in `search.filter_parser`.
-"""
+"""What SQLite says in its own way of a filter that is compiled to SQL (`sql.filters`)."""
 
 from __future__ import annotations
 
@@ -10,153 +6,70 @@ import json
 import re
 import sqlite3
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from semsearch.stores.filters import (
-    DATE,
-    FILE_DATE,
-    And,
-    Compare,
-    Contains,
-    Date,
-    Exists,
-    Field,
-    Filter,
-    In,
-    Like,
-    Not,
-    Or,
-    PathGlob,
-    check_keys,
-    is_of_passages,
-    like_escaped,
-    within,
-    without_date,
-)
+from semsearch.stores.filters import Compare, Contains, Date, Exists, Field, Filter, In, Like, like_escaped
 from semsearch.stores.records import to_json
+from semsearch.stores.sql import filters
+from semsearch.stores.sql.filters import SQL, Dialect, joined
 from semsearch.utils import globs
 
 if TYPE_CHECKING:
     from semsearch.types import Ids
 
-SQL: TypeAlias = tuple[str, list[Any]]  # a condition on d(ocuments), s(ources) and, for OF_PASSAGES, p(assages)
-
-_COLUMNS = {
-    "path": "coalesce(s.path, d.uri)",
-    "document": "d.uri",
-    "title": "d.title",
-    "heading": "p.heading",
-    "loader": "d.loader",
-    "page": "p.page",
-    "size": "d.size",
-    "mtime": "d.mtime",
-}
-_DOCUMENTS = "documents d LEFT JOIN sources s ON s.id = d.source"
 _ISO = "[0-9][0-9][0-9][0-9]-[0-9][0-9]*"
 _ODD_KEY = re.compile(r'^$|[\x00-\x1f"\\]')  # which JSON escapes; or a key without a letter
 _LAST_WHOLE = 10**15  # above, a number may be written with an exponent
 
 
 def allowed(connection: sqlite3.Connection, tree: Filter) -> Ids:
-    """Ids, ascending, of the passages that pass the filter. Call it inside a snapshot.
-
-    Raises UnknownName for a metadata key that no document has (except beside `exists`).
-    """
-    condition, values, of_passages = _condition(connection, tree)
-    if of_passages:
-        sql = f"SELECT p.id FROM {_DOCUMENTS} JOIN passages p ON p.document = d.id WHERE {condition} ORDER BY p.id"
-    else:
-        sql = f"SELECT id FROM passages WHERE document IN (SELECT d.id FROM {_DOCUMENTS} WHERE {condition}) ORDER BY id"
-    return np.fromiter((row[0] for row in connection.execute(sql, values)), dtype=np.int64)  # no list of a million
+    """Ids, ascending, of the passages that pass the filter. Call it inside a snapshot. Raises as `filters.passages`."""
+    sql, values = filters.passages(SqliteFilters(connection), tree)
+    return np.fromiter((row[0] for row in connection.execute(f"{sql} ORDER BY 1", values)), dtype=np.int64)
 
 
-def document_ids(
-    connection: sqlite3.Connection, tree: Filter | None, after: str, limit: int, *, only: str = "1"
-) -> list[str]:
-    """Ids, sorted, of the documents that pass the filter, those without a passage too: the first above `after`.
+class SqliteFilters(Dialect):
+    """The dialect of SQLite."""
 
-    only: a condition on d(ocuments). Raises as `allowed` does, but only with the first ones.
-    """
-    condition, values, passages = _of_documents(connection, tree, check=not after)
-    every = (
-        f"SELECT DISTINCT d.uri FROM {_DOCUMENTS} {passages}" if tree is not None else "SELECT d.uri FROM documents d"
-    )
-    sql = f"{every} WHERE d.uri > ? AND {only} AND {condition} ORDER BY d.uri LIMIT ?"
-    return [row[0] for row in connection.execute(sql, [after, *values, limit])]
+    mark, false, loader, mtime = "?", "0", "d.loader", "d.mtime"
 
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
 
-def count_documents(connection: sqlite3.Connection, tree: Filter) -> int:
-    """How many documents pass the filter. Raises as `allowed` does."""
-    condition, values, passages = _of_documents(connection, tree)
-    counted = "DISTINCT d.id" if passages else "*"
-    sql = f"SELECT count({counted}) FROM {_DOCUMENTS} {passages} WHERE {condition}"
-    return int(connection.execute(sql, values).fetchone()[0])
+    def rows(self, sql: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+        return self._connection.execute(sql, values)
 
+    def on_path(self, pattern: str) -> SQL:
+        """Path patterns are added to SQLite once: a second time fails while a statement of the connection runs."""
+        known = "SELECT 1 FROM pragma_function_list WHERE name = 'semsearch_path'"
+        if self.rows(known).fetchone() is None:
+            self._connection.create_function("semsearch_path", 4, globs.matches_document, deterministic=True)
+        return "semsearch_path(?, d.uri, s.path, s.root)", [pattern]
 
-def _of_documents(
-    connection: sqlite3.Connection, tree: Filter | None, *, check: bool = True
-) -> tuple[str, list[Any], str]:
-    """The filter as an SQL condition, its values, and the join with the passages where it depends on them."""
-    if tree is None:
-        return "1", [], ""
-    condition, values, of_passages = _condition(connection, tree, check=check)
-    return condition, values, "JOIN passages p ON p.document = d.id" if of_passages else ""
+    def of_builtin(self, tree: Any, column: str) -> SQL:
+        return _holds(tree, column, types=None)
 
+    def of_metadata(self, tree: Any) -> SQL:
+        field: Field = tree.field
+        if (
+            isinstance(tree, Compare)
+            and not isinstance(tree.value, Date)
+            and not any(map(_ODD_KEY.search, field.names))
+        ):
+            return _comparison(field.names, tree.op, tree.value)
+        condition, values = _walked(field, tree)
+        if isinstance(tree, Exists) and not _ODD_KEY.search(
+            field.names[-1]
+        ):  # to look for a key in a million documents
+            return f"(instr(d.metadata, ?) AND {condition})", [f'"{field.names[-1]}":', *values]
+        return condition, values
 
-def _condition(connection: sqlite3.Connection, tree: Filter, *, check: bool = True) -> tuple[str, list[Any], bool]:
-    """The filter as an SQL condition, its values, and whether it depends on passages."""
-    if check:
-        check_keys(tree, lambda field: _is_known(connection, field), lambda: _keys(connection))
-    _register(connection)
-    return *compiled(tree), is_of_passages(tree)
-
-
-def compiled(tree: Filter) -> SQL:
-    """A tree as an SQL condition and the values of its ? marks. It is 0 or 1, never NULL, so that NOT negates it."""
-    match tree:
-        case And(parts):
-            return _joined(" AND ", [compiled(part) for part in parts])
-        case Or(parts):
-            return _joined(" OR ", [compiled(part) for part in parts])
-        case Not(part):
-            condition, values = compiled(part)
-            return f"NOT {condition}", values
-        case PathGlob(pattern):
-            return "semsearch_path(?, d.uri, s.path, s.root)", [pattern]
-        case _ if tree.field == DATE:
-            return compiled(without_date(tree))
-        case _:
-            return _file_time(tree) if tree.field == FILE_DATE else _test(tree)
-
-
-def _register(connection: sqlite3.Connection) -> None:
-    """Add path patterns to SQLite, once: a second time fails while a statement of the connection is running."""
-    known = "SELECT 1 FROM pragma_function_list WHERE name = 'semsearch_path'"
-    if connection.execute(known).fetchone() is None:
-        connection.create_function("semsearch_path", 4, globs.matches_document, deterministic=True)
-
-
-def _joined(word: str, tests: Sequence[SQL]) -> SQL:
-    return f"({word.join(sql for sql, _ in tests)})", [value for _, values in tests for value in values]
-
-
-def _test(tree: Any) -> SQL:
-    """A test of one field, except the date of a file."""
-    field: Field = tree.field
-    if field.builtin:
-        column = _COLUMNS[field.names[0]]
-        if isinstance(tree, Exists):
-            return f"{column} IS NOT NULL", []
-        condition, values = _holds(tree, column, types=None)
-        return f"coalesce({condition}, 0)", values
-    if isinstance(tree, Compare) and not isinstance(tree.value, Date) and not any(map(_ODD_KEY.search, field.names)):
-        return _comparison(field.names, tree.op, tree.value)
-    condition, values = _walked(field, tree)
-    if isinstance(tree, Exists) and not _ODD_KEY.search(field.names[-1]):  # to look for a key in a million documents
-        return f"(instr(d.metadata, ?) AND {condition})", [f'"{field.names[-1]}":', *values]
-    return condition, values
+    def some_keys(self) -> set[str]:
+        return {
+            key for (key,) in self.rows("SELECT DISTINCT m.key FROM documents d, json_each(d.metadata) m LIMIT 200")
+        }
 
 
 def _comparison(names: Sequence[str], op: str, wanted: Any) -> SQL:
@@ -216,7 +129,7 @@ def _holds(tree: Any, value: str, types: str | None) -> SQL:
                 tests.append(
                     (f"EXISTS (SELECT 1 FROM {items} WHERE {_typed(wanted, 'e.type')} AND e.value = ?)", [wanted])
                 )
-            return _joined(" OR ", tests)
+            return joined(" OR ", tests)
     raise AssertionError(f"no SQL for {tree!r}")
 
 
@@ -238,24 +151,4 @@ def _among(wanted: Sequence[Any], value: str, types: str | None) -> SQL:
         (f"({typed} AND {value} IN (SELECT value FROM json_each(?)))", [json.dumps(values)])
         for typed, values in of_type.items()
     ]
-    return _joined(" OR ", tests)
-
-
-def _file_time(tree: Any) -> SQL:
-    if isinstance(tree, Exists):
-        return "d.mtime IS NOT NULL", []
-    tests = within(tree.op, *tree.value.span())
-    return f"coalesce({' AND '.join(f'd.mtime {op} ?' for op, _ in tests)}, 0)", [bound for _, bound in tests]
-
-
-def _is_known(connection: sqlite3.Connection, field: Field) -> bool:
-    condition, values = _test(Exists(field))
-    return connection.execute(f"SELECT 1 FROM documents d WHERE {condition} LIMIT 1", values).fetchone() is not None
-
-
-def _keys(connection: sqlite3.Connection) -> set[str] | None:
-    """Some keys of the metadata; None where there is no document."""
-    if connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None:
-        return None
-    known = connection.execute("SELECT DISTINCT m.key FROM documents d, json_each(d.metadata) m LIMIT 200")
-    return {key for (key,) in known}
+    return joined(" OR ", tests)

@@ -1,0 +1,1 @@
+"""What the stores on SQLite and on PostgreSQL share: filters compiled to SQL."""

@@ -1,0 +1,160 @@
+"""Filters compiled to SQL, to select documents and passages before the search: what SQLite and PostgreSQL say alike.
+
+Every name and value becomes a bound parameter; no text of the user is part of the SQL. The filter language is described
+in `search.filter_parser`. What the two say differently is a `Dialect`, for one open store.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, TypeAlias
+
+from semsearch.stores.filters import (
+    DATE,
+    FILE_DATE,
+    And,
+    Exists,
+    Field,
+    Filter,
+    Not,
+    Or,
+    PathGlob,
+    check_keys,
+    is_of_passages,
+    within,
+    without_date,
+)
+
+SQL: TypeAlias = tuple[str, list[Any]]  # a condition on d(ocuments), s(ources) and, for OF_PASSAGES, p(assages)
+DOCUMENTS = "documents d LEFT JOIN sources s ON s.id = d.source"
+WITH_PASSAGES = f"{DOCUMENTS} JOIN passages p ON p.document = d.id"
+EVERYTHING: SQL = ("1 = 1", [])
+NO_LIMIT = 2**62
+
+
+_COLUMNS = {
+    "path": "coalesce(s.path, d.uri)",
+    "document": "d.uri",
+    "title": "d.title",
+    "heading": "p.heading",
+    "page": "p.page",
+    "size": "d.size",
+}
+
+
+class Dialect(ABC):
+    """How one store says a filter. `mark`: of a parameter; `false`: a condition; `loader`, `mtime`: columns."""
+
+    mark: ClassVar[str]
+    false: ClassVar[str]
+    loader: ClassVar[str]
+    mtime: ClassVar[str]
+
+    @abstractmethod
+    def rows(self, sql: str, values: Sequence[object] = ()) -> Iterable[Sequence[Any]]:
+        """The rows of a statement."""
+
+    @abstractmethod
+    def on_path(self, pattern: str) -> SQL:
+        """Whether the path of a document fits a pattern of `--path`."""
+
+    @abstractmethod
+    def of_builtin(self, tree: Any, column: str) -> SQL:
+        """A test of a column; the parser has checked the type of its value. It may be NULL."""
+
+    @abstractmethod
+    def of_metadata(self, tree: Any) -> SQL:
+        """A test of a field of the metadata. It may be NULL."""
+
+    @abstractmethod
+    def some_keys(self) -> set[str]:
+        """At most 200 keys of the metadata."""
+
+    def column(self, name: str) -> str:
+        """That of a built-in field."""
+        return {**_COLUMNS, "loader": self.loader, "mtime": self.mtime}[name]
+
+
+def passages(dialect: Dialect, tree: Filter) -> SQL:
+    """The ids of the passages that pass the filter, as a SELECT with its values.
+
+    Raises UnknownName for a metadata key that no document has (except beside `exists`).
+    """
+    _check(dialect, tree)
+    condition, values = compiled(dialect, tree)
+    if is_of_passages(tree):
+        return f"SELECT p.id FROM {WITH_PASSAGES} WHERE {condition}", values
+    return f"SELECT id FROM passages WHERE document IN (SELECT d.id FROM {DOCUMENTS} WHERE {condition})", values
+
+
+def document_ids(dialect: Dialect, tree: Filter | None, after: str, limit: int, only: SQL = EVERYTHING) -> list[str]:
+    """Ids, sorted, of the documents that pass the filter, those without a passage too: the first above `after`.
+
+    only: a condition on d(ocuments). Raises as `passages` does, but only with the first ones.
+    """
+    if tree is not None and not after:
+        _check(dialect, tree)
+    condition, values = EVERYTHING if tree is None else compiled(dialect, tree)
+    source = "documents d" if tree is None else WITH_PASSAGES if is_of_passages(tree) else DOCUMENTS
+    sql = f"""SELECT DISTINCT d.uri FROM {source} WHERE d.uri > {dialect.mark} AND {only[0]} AND {condition}
+              ORDER BY d.uri LIMIT {dialect.mark}"""
+    return [uri for (uri,) in dialect.rows(sql, [after, *only[1], *values, NO_LIMIT if limit < 0 else limit])]
+
+
+def count_documents(dialect: Dialect, tree: Filter) -> int:
+    """How many documents pass the filter. Raises as `passages` does."""
+    _check(dialect, tree)
+    condition, values = compiled(dialect, tree)
+    source = WITH_PASSAGES if is_of_passages(tree) else DOCUMENTS
+    ((count,),) = dialect.rows(f"SELECT count(DISTINCT d.id) FROM {source} WHERE {condition}", values)
+    return int(count)
+
+
+def compiled(dialect: Dialect, tree: Filter) -> SQL:
+    """A tree as a condition and the values of its marks. It is true or false, never NULL, so that NOT negates it."""
+    match tree:
+        case And(parts):
+            return joined(" AND ", [compiled(dialect, part) for part in parts])
+        case Or(parts):
+            return joined(" OR ", [compiled(dialect, part) for part in parts])
+        case Not(part):
+            condition, values = compiled(dialect, part)
+            return f"(NOT {condition})", values
+        case PathGlob(pattern):
+            return dialect.on_path(pattern)
+        case _ if tree.field == DATE:
+            return compiled(dialect, without_date(tree))
+    field = tree.field
+    if not field.builtin:
+        condition, values = dialect.of_metadata(tree)
+    elif isinstance(tree, Exists):
+        return f"({dialect.column(field.names[0])} IS NOT NULL)", []
+    elif field == FILE_DATE:
+        condition, values = _file_time(dialect, tree)
+    else:
+        condition, values = dialect.of_builtin(tree, dialect.column(field.names[0]))
+    return f"coalesce({condition}, {dialect.false})", values
+
+
+def joined(word: str, tests: Sequence[SQL]) -> SQL:
+    """Several conditions as one, with AND or OR between them."""
+    return f"({word.join(sql for sql, _ in tests)})", [value for _, values in tests for value in values]
+
+
+def _file_time(dialect: Dialect, tree: Any) -> SQL:
+    tests = within(tree.op, *tree.value.span())
+    return " AND ".join(f"{dialect.mtime} {op} {dialect.mark}" for op, _ in tests), [bound for _, bound in tests]
+
+
+def _check(dialect: Dialect, tree: Filter) -> None:
+    """Raise UnknownName for a metadata key that no document has."""
+
+    def is_known(field: Field) -> bool:
+        condition, values = compiled(dialect, Exists(field))
+        return any(dialect.rows(f"SELECT 1 FROM documents d WHERE {condition} LIMIT 1", values))
+
+    def keys() -> set[str] | None:
+        return dialect.some_keys() if any(dialect.rows("SELECT 1 FROM documents LIMIT 1")) else None
+
+    check_keys(tree, is_known, keys)
