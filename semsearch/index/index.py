@@ -42,7 +42,7 @@ from semsearch.search.snippets import Snippet, snippets
 from semsearch.stores import base, drivers
 from semsearch.stores.other_spaces import other_spaces
 from semsearch.stores.protocol import StoreWriter
-from semsearch.stores.records import StoredPassage
+from semsearch.stores.records import Space, StoredPassage
 from semsearch.types import (
     Copies,
     Document,
@@ -150,8 +150,8 @@ class Index:
         info = dict(model.info)
 
         def fill(writer: StoreWriter) -> None:
-            writer.set_recipe(recipe)
-            writer.add_space(model.fingerprint, model.name, model.dim, info)
+            writer.change_recipe(lambda _: recipe)
+            writer.put_space(Space(0, model.fingerprint, model.name, model.dim, info))
 
         writer = driver.create(folder, fill, address=address)
         reader = driver.open_reader(folder)

@@ -5,6 +5,7 @@ that the strength of a hit is read against. A search is right without the one, a
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from semsearch.errors import EncodingFailed, NotFound, SemsearchError
 from semsearch.indexing.run_report import RunReport
@@ -95,5 +96,5 @@ def measure(writer: StoreWriter, space: Space, encoder: EncoderProtocol) -> list
     except EncodingFailed as error:
         return [f"hits have no strength, because it could not be measured: {error}"]
     if measured is not None:
-        writer.set_null_distribution(space.id, measured)
+        writer.put_space(replace(space, null_distribution=measured))
     return []

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Self
 
 from semsearch.stores.protocol import Rebuild, StoreReader
 from semsearch.stores.records import Entry, Source, Space
-from semsearch.utils.strength import NullDistribution
 
 if TYPE_CHECKING:
     from semsearch.types import Ids, JsonObject, Metadata, Progress, Vectors
@@ -31,36 +30,27 @@ class DryRunWriter:
         return nullcontext()
 
     def replace(self, entries: Sequence[Entry], space: int) -> None: ...
-    def refresh(self, uri: str, metadata: Metadata, title: str | None) -> None: ...
-    def rename(self, old_uri: str, new_uri: str) -> None: ...
-    def delete(self, uris: Iterable[str]) -> int:
-        return len(self.reader.document_ids(None, ids=list(uris)))
-
-    def put_source(self, source: Source) -> int:
-        return source.id
+    def revise(
+        self, uri: str, *, new_uri: str | None = None, metadata: Metadata | None = None, title: str | None = None
+    ) -> None: ...
+    def delete(self, uris: Iterable[str] = (), *, sources: Iterable[int] = ()) -> int:
+        of_sources = sum(source.documents for source in self.reader.sources(ids=list(sources)))
+        return len(self.reader.document_ids(None, ids=list(uris))) + of_sources
 
     def put_sources(self, sources: Sequence[Source]) -> list[int]:
         return [source.id for source in sources]
 
-    def move_source(self, source_id: int, source: Source) -> None: ...
-    def drop_sources(self, ids: Iterable[int]) -> int:
-        return sum(source.documents for source in self.reader.sources(ids=list(ids)))
-
     def alone(self, purpose: str) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def latest_recipe(self) -> JsonObject:
-        return self.reader.state().recipe
+    def change_recipe(self, made: Callable[[JsonObject], JsonObject]) -> JsonObject:
+        return made(self.reader.state().recipe)
 
-    def set_recipe(self, recipe: Mapping[str, object]) -> None: ...
-    def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
-        return Space(0, fingerprint, name, dim, dict(info))
+    def put_space(self, space: Space, *, current: bool = False) -> Space:
+        return space
 
-    def use_space(self, space: int) -> None: ...
     def drop_space(self, space: int) -> None: ...
     def put_vectors(self, space: int, ids: Ids, vectors: Vectors) -> None: ...
-    def set_null_distribution(self, space: int, measured: NullDistribution) -> None: ...
-    def begin_run(self) -> None: ...
-    def add_run(self, report: Mapping[str, object]) -> None: ...
+    def record_run(self, report: Mapping[str, object] | None) -> None: ...
     def update_vector_index(self, space: int, backend: str, *, when: Rebuild = "due") -> None: ...
     def compact(self, progress: Callable[[Progress], None]) -> None: ...

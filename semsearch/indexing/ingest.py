@@ -251,9 +251,9 @@ class Ingest:
             cut_short = (self._incomplete - before) & batch.files.keys()
             self._writer.put_sources([self._recorded(batch.files[key]) for key in cut_short])
             for document in batch.refresh:
-                self._writer.refresh(document.id, document.metadata, document.title)
+                self._writer.revise(document.id, metadata=document.metadata, title=document.title)
             if not last:
-                self._writer.begin_run()
+                self._writer.record_run(None)
         self.written += sum(len(item.passages) for item, _ in entries)
         documents = [*(item.document for item, _ in entries), *batch.refresh]
         self.visited.committed([document.id for document in documents])

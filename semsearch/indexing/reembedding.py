@@ -109,11 +109,11 @@ class Reembedder:
         """The space to fill, on record as unfinished unless it is there already."""
         model = self._encoder
         with self._writer.transaction():
-            recipe = self._writer.latest_recipe()
-            space = self._writer.add_space(model.fingerprint, model.name, model.dim, dict(model.info))
+            self._writer.change_recipe(lambda recipe: recipe)  # no other machine changes it from here on
+            space = self._writer.put_space(Space(0, model.fingerprint, model.name, model.dim, dict(model.info)))
             if space.id != current.id:
-                entry = {"encoder": model.reference, "complete": False}
-                self._writer.set_recipe({**recipe, KEY: {**recorded(recipe), str(space.id): entry}})
+                entry = {str(space.id): {"encoder": model.reference, "complete": False}}
+                self._writer.change_recipe(lambda recipe: {**recipe, KEY: {**recorded(recipe), **entry}})
         return space
 
     def _overtaken(self) -> Locked:
@@ -199,18 +199,17 @@ class Reembedder:
         False where too many passages have come meanwhile. Raises Locked where another machine has switched.
         """
         with suppress(_Behind), self._writer.transaction():
-            present = self._writer.latest_recipe()  # no other machine switches from here on
+            present = self._writer.change_recipe(lambda recipe: recipe)  # no other machine switches from here on
             if self._reader.state().spaces[0].id != before.id:
                 raise self._overtaken()
             recipe = restored.with_encoder(present, self._encoder.reference)
             beside = {key: entry for key, entry in recorded(recipe).items() if key != str(space.id)}
             if space.id != before.id:
-                self._writer.use_space(space.id)  # no other machine writes documents from here on
+                self._writer.put_space(space, current=True)  # no other machine writes documents from here on
                 self._complete(before, space)
                 beside[str(before.id)] = {"encoder": present.get("encoder", "default"), "complete": True}
                 recipe.pop("measured", None)  # the fastest vector index for other vectors
-            if (changed := _beside(recipe, beside)) != present:
-                self._writer.set_recipe(changed)
+            self._writer.change_recipe(lambda _: _beside(recipe, beside))
             return True
         return False
 

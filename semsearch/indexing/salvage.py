@@ -39,7 +39,7 @@ class Salvager:
         lost: list[Skipped] = []
         batch: list[Entry] = []
         total, waiting = self._source.count(), 0
-        self._writer.begin_run()
+        self._writer.record_run(None)
         for done, salvaged in enumerate(self._source.documents(self._old_space), start=1):
             try:
                 batch.append(self._entry(salvaged))
@@ -90,8 +90,8 @@ class Salvager:
         if source is None:
             return None
         if source.id not in self._files:
-            unsure = replace(source, size=UNSURE, sha256="")
-            self._files[source.id] = (self._writer.put_source(unsure), source)
+            unsure = replace(source, id=0, size=UNSURE, sha256="")
+            self._files[source.id] = (self._writer.put_sources([unsure])[0], replace(source, id=0))
         return self._files[source.id][0]
 
     def _commit(self, batch: list[Entry]) -> None:

@@ -59,7 +59,7 @@ def sync(
     run.read()
     if run.gone:
         with writer.transaction():
-            report.count("deleted", writer.drop_sources([source.id for source in run.gone.values()]))
+            report.count("deleted", writer.delete(sources=[source.id for source in run.gone.values()]))
 
 
 class _FileSync:
@@ -285,9 +285,9 @@ class _FileSync:
             elif document.endswith(old.path):
                 names[document] = file.uri
         with self._writer.transaction():
-            self._writer.move_source(old.id, replace(source, bookmark=old.bookmark))
+            self._writer.put_sources([replace(source, id=old.id, bookmark=old.bookmark)])
             for document, name in names.items():
-                self._writer.rename(document, name)
+                self._writer.revise(document, new_uri=name)
         self._ingest.forget([*documents, *names.values()])
         return True
 

@@ -185,7 +185,7 @@ class IndexWriter:
                     raise NotFound(f"index {self._reader.name} has no document {name!r}.", "Use the id of a document.")
                 (document,) = stored
                 if (merged := annotated_metadata.merged(document.metadata, metadata)) != document.metadata:
-                    self._writer.refresh(name, merged, document.title)
+                    self._writer.revise(name, metadata=merged, title=document.title)
                     changed += 1
         return changed
 
@@ -304,7 +304,7 @@ class IndexWriter:
 
     def _add_run(self, report: SyncReport, *, whole: bool = False, refused: Sequence[JsonObject] = ()) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._writer.add_run({"at": now, **asdict(report), "whole": whole, "refused": list(refused)})
+        self._writer.record_run({"at": now, **asdict(report), "whole": whole, "refused": list(refused)})
 
 
 def _put(run: Ingest, item: Document | Skipped, stamp: DocumentRow | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -43,19 +44,18 @@ def copy(reader: StoreReader, writer: NumberingWriter, progress: Callable[[Progr
         spaces = reader.state().spaces
         for space in sorted(spaces, key=lambda one: one.id):
             writer.continue_from("spaces", space.id)
-            made = writer.add_space(space.fingerprint, space.name, space.dim, space.info)
-            if space.null_distribution is not None:
-                writer.set_null_distribution(made.id, space.null_distribution)
+            writer.put_space(replace(space, id=0))
         sources = set()  # documents that another machine has from its files become documents without a file
         for source in reader.sources():
             writer.continue_from("sources", source.id)
-            sources.add(writer.put_source(source))
+            sources.update(writer.put_sources([replace(source, id=0)]))
         _copy_documents(reader, writer, [space.id for space in spaces], sources, progress)
         if spaces:
-            writer.use_space(spaces[0].id)
+            writer.put_space(spaces[0], current=True)
         for report in reversed(list(reader.runs())):
-            writer.add_run(report)
-        writer.set_recipe({key: value for key, value in reader.state().recipe.items() if key != machine.TAKEN})
+            writer.record_run(report)
+        recipe = {key: value for key, value in reader.state().recipe.items() if key != machine.TAKEN}
+        writer.change_recipe(lambda _: recipe)
 
 
 def _copy_documents(

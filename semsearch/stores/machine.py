@@ -27,15 +27,13 @@ def name() -> str:
 
 
 def change_recipe(writer: StoreWriter, made: Callable[[JsonObject], JsonObject]) -> None:
-    """Record what `made` makes of the latest recipe, in one transaction; nothing where that is the same.
+    """Record what `made` makes of the latest recipe; without a transaction where that is the same.
 
     `made` may be called twice, and changes nothing else.
     """
     recipe = writer.reader.state().recipe
-    if made(recipe) == recipe:
-        return
-    with writer.transaction():
-        writer.set_recipe(made(writer.latest_recipe()))
+    if made(recipe) != recipe:
+        writer.change_recipe(made)
 
 
 def divided(recipe: JsonMapping) -> tuple[JsonObject, JsonObject]:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self, TypeAlias
 from semsearch.errors import UsageError
 from semsearch.stores.records import DocumentRow, Entry, Salvaged, Source, Space, StoredPassage, StoreState
 from semsearch.types import Document, Facet, JsonObject, Progress, Skipped
-from semsearch.utils.strength import NullDistribution
 
 if TYPE_CHECKING:
     import numpy as np
@@ -110,13 +109,8 @@ class SalvageReader(Protocol):
 class StoreReader(Opened, Protocol):
     """A store that is open for reading. No call waits for a writer, or sees half a document."""
 
-    @property
-    def name(self) -> str:
-        """The name of the index, for messages."""
-
-    @property
-    def location(self) -> Path:
-        """The folder of the index."""
+    name: str  # of the index, for messages
+    location: Path  # the folder of the index
 
     # ---- the whole
     def snapshot(self) -> AbstractContextManager[int]:
@@ -213,12 +207,10 @@ class StoreWriter(Opened, Protocol):
 
     A local store has one writer at a time: `Locked` for a second one, and for a rename or removal meanwhile. A store on
     a server may have several at once, each with sources of its own; what two write at once has the content of one of
-    them, whole. `is_updating` then says whether any of their runs goes on, until the first of them ends.
+    them, whole. `StoreState.updating` then says whether any of their runs goes on, until the first of them ends.
     """
 
-    @property
-    def dry_run(self) -> bool:
-        """Whether it only counts, and changes nothing."""
+    dry_run: bool  # whether it only counts, and changes nothing
 
     @property
     def reader(self) -> StoreReader:
@@ -227,7 +219,10 @@ class StoreWriter(Opened, Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """All inside is on disk when the outermost one ends, or none of it. An inner one that fails is undone alone."""
 
-    # ---- documents
+    def alone(self, purpose: str) -> AbstractContextManager[None]:
+        """No other machine is at work for the same `purpose` meanwhile. Raises Locked where one is."""
+
+    # ---- documents and their sources
     def replace(self, entries: Sequence[Entry], space: int) -> None:
         """Store these documents, each in place of the one with the same id. Writing twice gives the same store.
 
@@ -235,48 +230,40 @@ class StoreWriter(Opened, Protocol):
         takes the current space only: EncoderMismatch where another machine has switched to another one.
         """
 
-    def refresh(self, uri: str, metadata: Metadata, title: str | None) -> None:
-        """New metadata and title under an unchanged text. Raises NotFound, Unreadable."""
+    def revise(
+        self, uri: str, *, new_uri: str | None = None, metadata: Metadata | None = None, title: str | None = None
+    ) -> None:
+        """Give a document another id, or new metadata and title; its text, passages and vectors stay.
 
-    def rename(self, old_uri: str, new_uri: str) -> None:
-        """Give a document another id; passages and vectors stay. Raises NotFound, UsageError if it is taken."""
-
-    def delete(self, uris: Iterable[str]) -> int:
-        """Delete these documents; the number deleted.
-
-        PostgreSQL records the files that other machines have them from as unfinished, so that these read them again.
+        metadata: None leaves title and metadata as they are. Raises NotFound, Unreadable, UsageError for a taken id.
         """
 
-    # ---- sources
-    def put_source(self, source: Source) -> int:
-        """Record a file, or its new state; its id, which stays the same for the same (root, path)."""
+    def delete(self, uris: Iterable[str] = (), *, sources: Iterable[int] = ()) -> int:
+        """Delete these documents, and files with the documents that came from them; the number of documents deleted.
+
+        PostgreSQL records the files that other machines have `uris` from as unfinished, so that these read them again.
+        """
 
     def put_sources(self, sources: Sequence[Source]) -> list[int]:
-        """Record several files, at different places, as `put_source` does; their ids. A server is asked once."""
+        """Record files, at different places, or their new states; their ids. A server is asked once.
 
-    def move_source(self, source_id: int, source: Source) -> None:
-        """Record that a file has moved. Raises NotFound, UsageError if another source has the new place."""
-
-    def drop_sources(self, ids: Iterable[int]) -> int:
-        """Remove files and the documents that came from them; the number of documents deleted."""
-
-    def alone(self, purpose: str) -> AbstractContextManager[None]:
-        """No other machine is at work for the same `purpose` meanwhile. Raises Locked where one is."""
+        One with an id is the file on record under it, which may have moved; one without, that at its (root, path).
+        Raises NotFound for an unknown id, UsageError if another file has the new place.
+        """
 
     # ---- the whole
-    def latest_recipe(self) -> JsonObject:
-        """The recipe, which no other writer changes from here until the transaction ends."""
+    def change_recipe(self, made: Callable[[JsonObject], JsonObject]) -> JsonObject:
+        """Record what `made` makes of the latest recipe, which no other writer changes until the transaction ends.
 
-    def set_recipe(self, recipe: Mapping[str, object]) -> None:
-        """Record how this index is built, in place of the recipe before. One made from it: `latest_recipe`."""
+        What it made; nothing is written where that is the same.
+        """
 
-    def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
-        """The space of an encoder; a new one for an unknown fingerprint. The first one is the current space."""
+    def put_space(self, space: Space, *, current: bool = False) -> Space:
+        """Record a space, as it is stored then: one without an id is that of its fingerprint, or a new one.
 
-    def use_space(self, space: int) -> None:
-        """Make a space the current one. Raises NotFound, and Locked where `alone` was lost meanwhile.
-
-        No other writer changes documents from here until the transaction ends.
+        Of one that is there, only a null distribution is recorded. The first space is the current one; current: this is
+        it from now on, and no other writer changes documents until the transaction ends. Raises NotFound for an unknown
+        id.
         """
 
     def drop_space(self, space: int) -> None:
@@ -288,14 +275,11 @@ class StoreWriter(Opened, Protocol):
         Passages that are gone are left out. Raises NotFound, SemsearchError for vectors that do not fit.
         """
 
-    def set_null_distribution(self, space: int, measured: NullDistribution) -> None:
-        """Record the null distribution of a space."""
+    def record_run(self, report: Mapping[str, object] | None) -> None:
+        """Record that a run has begun (None), or its report, and that it has ended; the latest 100 reports are stored.
 
-    def begin_run(self) -> None:
-        """Record that a run has begun: until `add_run`, what is derived from the documents is provisional."""
-
-    def add_run(self, report: Mapping[str, object]) -> None:
-        """Record the report of a run, and that it has ended; the latest 100 reports are stored."""
+        Until it has ended, what is derived from the documents is provisional.
+        """
 
     def update_vector_index(self, space: int, backend: str, *, when: Rebuild = "due") -> None:
         """Rebuild the vector index where that is due. backend: a name, or "auto".

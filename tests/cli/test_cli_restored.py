@@ -25,7 +25,7 @@ def dump_of(tmp_path: Path) -> Callable[..., Path]:
         with Index.create(tmp_path / "first", encoder="hashing", exist_ok=True) as index:
             index.sync([notes])
         with open_writer(tmp_path / "first") as writer:
-            writer.set_recipe({**writer.reader.state().recipe, **recipe})
+            writer.change_recipe(lambda _: {**writer.reader.state().recipe, **recipe})
             backup.dump(writer.reader, tmp_path / "first.dump")
         return tmp_path / "first.dump"
 

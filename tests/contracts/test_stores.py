@@ -51,7 +51,7 @@ class Place:
         """A new store with one space and `documents` documents of two passages."""
         self._made += 1
         writer = self.driver.create(self.folder / f"store-{self._made}")
-        space = writer.add_space("fingerprint", "stand-in", DIM, {"name": "stand-in"})
+        space = writer.put_space(Space(0, "fingerprint", "stand-in", DIM, {"name": "stand-in"}))
         entries = [entry(f"d{n}", f"Engine number {n} runs. Bread needs salt {n}") for n in range(documents)]
         writer.replace(entries, space.id)
         return writer, space
@@ -254,34 +254,34 @@ def test_delete_counts_the_documents_that_were_there(made: tuple[StoreWriter, Sp
 def test_rename_leaves_passages_and_vectors_alone(made: tuple[StoreWriter, Space]) -> None:
     writer, _ = made
     ids = writer.reader.passage_ids(["d1"])
-    writer.rename("d1", "new")
-    writer.rename("new", "new")
+    writer.revise("d1", new_uri="new")
+    writer.revise("new", new_uri="new")
     assert writer.reader.passage_ids(["new"]).tolist() == ids.tolist()
     assert {one.document for one in writer.reader.passages(ids)} == {"new"}
     assert full_document(writer.reader, "d1") is None
     with pytest.raises(NotFound):
-        writer.rename("d1", "other")
+        writer.revise("d1", new_uri="other")
     with pytest.raises(UsageError):
-        writer.rename("new", "d2")
+        writer.revise("new", new_uri="d2")
 
 
 def test_refresh_changes_metadata_and_title_only(made: tuple[StoreWriter, Space]) -> None:
     writer, _ = made
     before, ids = full_document(writer.reader, "d1"), writer.reader.passage_ids(["d1"])
     assert before is not None
-    writer.refresh("d1", {"year": 2024}, "Title")
+    writer.revise("d1", metadata={"year": 2024}, title="Title")
     assert full_document(writer.reader, "d1") == replace(before, metadata={"year": 2024}, title="Title")
     assert writer.reader.passage_ids(["d1"]).tolist() == ids.tolist()
     assert rows(writer.reader, ["d1"])["d1"].meta_sha256 == meta_hash("Title", {"year": 2024})
     with pytest.raises(NotFound):
-        writer.refresh("unknown", {}, None)
+        writer.revise("unknown", metadata={}, title=None)
     with pytest.raises(Unreadable):
-        writer.refresh("d1", {"x": float("inf")}, None)
+        writer.revise("d1", metadata={"x": float("inf")}, title=None)
 
 
 def test_documents_are_listed_by_id_in_pieces(made: tuple[StoreWriter, Space]) -> None:
     writer, space = made
-    key = writer.put_source(source("deep/b.md", mtime_ns=7))
+    key = writer.put_sources([source("deep/b.md", mtime_ns=7)])[0]
     writer.replace([entry("a-file", "Text of a file", source=key, metadata={"k": [1]}, title="T")], space.id)
     listed = [row.listed() for row in writer.reader.document_rows()]
     assert [each["id"] for each in listed] == ["a-file", "d0", "d1", "d2", "d3"]
@@ -301,9 +301,9 @@ def test_documents_are_listed_by_id_in_pieces(made: tuple[StoreWriter, Space]) -
 def test_a_source_has_one_id_and_its_documents(made: tuple[StoreWriter, Space]) -> None:
     writer, space = made
     reader = writer.reader
-    key = writer.put_source(source("a.md", mtime_ns=5))
-    assert writer.put_source(source("a.md", mtime_ns=6)) == key
-    other = writer.put_source(source("b.md"))
+    key = writer.put_sources([source("a.md", mtime_ns=5)])[0]
+    assert writer.put_sources([source("a.md", mtime_ns=6)])[0] == key
+    other = writer.put_sources([source("b.md")])[0]
     assert other != key
     writer.replace([entry("z", "Zed", source=key), entry("y", "Why", source=key)], space.id)
     assert by_key(reader) == {
@@ -313,7 +313,7 @@ def test_a_source_has_one_id_and_its_documents(made: tuple[StoreWriter, Space]) 
     third, *others = writer.put_sources([source("c.md"), source("b.md"), source("a.md", mtime_ns=6)])
     assert others == [other, key] and third not in others and writer.put_sources([]) == []
     assert list(reader.sources(keys=[("/notes", "c.md")])) == [replace(source("c.md"), id=third)]
-    assert writer.drop_sources([third]) == 0
+    assert writer.delete(sources=[third]) == 0
     asked = [("/notes", "b.md"), ("/notes", "none"), ("/other", "b.md"), ("/notes", "a.md")]
     found = {each.id: each for each in reader.sources(keys=asked)}
     assert found == {other: replace(source("b.md"), id=other), key: replace(source("a.md", mtime_ns=6), id=key)}
@@ -334,24 +334,24 @@ def test_documents_have_ascending_numbers_and_those_stored_again_have_new_ones(m
     highest = writer.reader.state().newest
     assert highest == numbers["d3"]
     writer.replace([entry("d1", "Again")], space.id)
-    writer.rename("d0", "moved")
+    writer.revise("d0", new_uri="moved")
     assert rows(writer.reader, ["d1"])["d1"].number > highest
     assert rows(writer.reader, ["moved"])["moved"].number == numbers["d0"]
 
 
 def test_a_source_moves_with_its_documents_and_drops_with_them(made: tuple[StoreWriter, Space]) -> None:
     writer, space = made
-    key, other = writer.put_source(source("a.md")), writer.put_source(source("b.md"))
+    key, other = writer.put_sources([source("a.md")])[0], writer.put_sources([source("b.md")])[0]
     writer.replace([entry("z", "Zed", source=key)], space.id)
-    writer.move_source(key, source("c.md", mtime_ns=9))
+    writer.put_sources([replace(source("c.md", mtime_ns=9), id=key)])
     assert list(writer.reader.sources(ids=[key])) == [replace(source("c.md", mtime_ns=9), id=key)]
     (passage,) = writer.reader.passages(writer.reader.passage_ids(["z"]))
     assert (passage.root, passage.path) == ("/notes", "c.md")
     with pytest.raises(UsageError):
-        writer.move_source(key, source("b.md"))
+        writer.put_sources([replace(source("b.md"), id=key)])
     with pytest.raises(NotFound):
-        writer.move_source(9999, source("d.md"))
-    assert writer.drop_sources([key, other, 9999]) == 1
+        writer.put_sources([replace(source("d.md"), id=9999)])
+    assert writer.delete(sources=[key, other, 9999]) == 1
     assert by_key(writer.reader) == {} and full_document(writer.reader, "z") is None
     assert writer.reader.state().documents == 4
 
@@ -359,18 +359,18 @@ def test_a_source_moves_with_its_documents_and_drops_with_them(made: tuple[Store
 def test_a_bookmark_stays_until_its_source_is_recorded_without_it(made: tuple[StoreWriter, Space]) -> None:
     writer, _ = made
     mark = Bookmark(70_000, 12, 11, "ab", "cd", (("a.jsonl:3", "not JSON: 'x'"),))
-    key = writer.put_source(replace(source("a.jsonl"), bookmark=mark))
-    other = writer.put_source(source("b.jsonl"))
+    key = writer.put_sources([replace(source("a.jsonl"), bookmark=mark)])[0]
+    other = writer.put_sources([source("b.jsonl")])[0]
     assert {each.id: each.bookmark for each in writer.reader.sources()} == {key: mark, other: None}
     further = replace(mark, at=80_000, number=15)
-    writer.put_source(replace(source("a.jsonl", mtime_ns=8), bookmark=further))
-    writer.move_source(key, replace(source("c.jsonl"), bookmark=further))
+    writer.put_sources([replace(source("a.jsonl", mtime_ns=8), bookmark=further)])[0]
+    writer.put_sources([replace(replace(source("c.jsonl"), bookmark=further), id=key)])
     assert by_key(writer.reader)["/notes", "c.jsonl"].bookmark == further
-    writer.put_source(source("c.jsonl"))
+    writer.put_sources([source("c.jsonl")])[0]
     assert by_key(writer.reader)["/notes", "c.jsonl"].bookmark is None
-    writer.put_source(replace(source("c.jsonl"), bookmark=mark))
-    writer.drop_sources([key])
-    writer.put_source(source("c.jsonl"))
+    writer.put_sources([replace(source("c.jsonl"), bookmark=mark)])[0]
+    writer.delete(sources=[key])
+    writer.put_sources([source("c.jsonl")])[0]
     assert by_key(writer.reader)["/notes", "c.jsonl"].bookmark is None
     assert writer.reader.verify(lambda _: None) == []
 
@@ -383,9 +383,9 @@ def test_a_transaction_is_written_whole_or_not_at_all(made: tuple[StoreWriter, S
     before = contents(writer.reader)
     with pytest.raises(ZeroDivisionError), writer.transaction():
         writer.delete(["d0"])
-        writer.put_source(source())
-        writer.set_recipe({"x": 1})
-        writer.add_run({"n": 1})
+        writer.put_sources([source()])[0]
+        writer.change_recipe(lambda _: {"x": 1})
+        writer.record_run({"n": 1})
         writer.replace([entry("new", "New text")], space.id)
         assert sorted(contents(writer.reader)) == ["d1", "d2", "d3", "new"]
         raise ZeroDivisionError
@@ -415,7 +415,7 @@ def test_every_commit_raises_the_version_once(place: Place, made: tuple[StoreWri
             writer.replace([entry("new", "New text")], space.id)
             assert version(reader) == before
         assert version(reader) == before + 1 == version(writer.reader)
-        writer.rename("new", "newer")
+        writer.revise("new", new_uri="newer")
         assert version(reader) == before + 2
 
 
@@ -485,7 +485,7 @@ def test_a_store_is_created_filled_renamed_and_removed(place: Place) -> None:
     with pytest.raises(ZeroDivisionError):
         place.driver.create(here, lambda writer: _fail())
     assert not place.driver.exists(here)
-    place.driver.create(here, lambda writer: writer.set_recipe({"x": [1]})).close()
+    place.driver.create(here, lambda writer: writer.change_recipe(lambda _: {"x": [1]})).close()
     assert place.driver.exists(here) and place.driver.names(here.parent) == ["here"]
     with pytest.raises(UsageError):
         place.driver.create(here)
@@ -507,10 +507,10 @@ def _fail() -> None:
 
 def test_a_dump_restores_everything(place: Place, made: tuple[StoreWriter, Space], tmp_path: Path) -> None:
     writer, space = made
-    key = writer.put_source(source())
+    key = writer.put_sources([source()])[0]
     writer.replace([entry("file", "Text of a file", source=key, metadata={"k": "v"})], space.id)
-    writer.set_recipe({"splitter": {"size": 3}})
-    writer.set_null_distribution(space.id, NullDistribution((0.1,) * 303, 9))
+    writer.change_recipe(lambda _: {"splitter": {"size": 3}})
+    writer.put_space(replace(space, null_distribution=NullDistribution((0.1,) * 303, 9)))
     writer.delete(["d1"])
     target = place.folder / "restored"
     with place.driver.open_reader(writer.reader.location) as reader:
@@ -645,7 +645,7 @@ def test_a_filter_lets_through_what_its_meaning_says(
 def files(place: Place) -> Iterator[StoreWriter]:
     """Files of one day, a document without a file, and pages and headings."""
     writer, space = place.new()
-    keys = [writer.put_source(source(path, mtime_ns=DAY_NS + 12 * 3600 * 10**9)) for path in ("a.md", "deep/b.txt")]
+    keys = writer.put_sources([source(path, mtime_ns=DAY_NS + 12 * 3600 * 10**9) for path in ("a.md", "deep/b.txt")])
     dated = entry("deep/b.txt", "Bee. Page two", source=keys[1], metadata={"date": "2023-05-06T10:00"})
     pages = [replace(dated.passages[0], page=1, heading="One"), replace(dated.passages[1], page=2, heading="Two")]
     own = entry("own", "Of its own", metadata={"date": "2024-01-31"})
@@ -695,7 +695,7 @@ def test_a_filter_on_a_page_lets_single_passages_through(files: StoreWriter) -> 
 
 def test_an_unknown_key_is_an_error_unless_it_may_be_missing(made: tuple[StoreWriter, Space], place: Place) -> None:
     reader, year = made[0].reader, Field(("yaer",))
-    made[0].refresh("d0", {"year": 1}, None)
+    made[0].revise("d0", metadata={"year": 1}, title=None)
     for tree in (Compare(year, "=", 1), Not(Contains(year, "x")), Or((Exists(year), Compare(year, ">", 0)))):
         for call in (reader.allowed, reader.document_ids):
             with pytest.raises(UnknownName, match="year"):
@@ -723,7 +723,7 @@ def test_must_asks_for_every_entry_and_for_words_in_a_row(made: tuple[StoreWrite
         0,
     )
     assert (passing("engine", "bread"), passing("nowhere")) == (0, 0)
-    made[0].refresh("d0", {"year": 1}, None)
+    made[0].revise("d0", metadata={"year": 1}, title=None)
     assert passing("engine", tree=Exists(Field(("year",)))) == 1
     with pytest.raises(UsageError):
         reader.allowed(None, ["engine", "…"])
@@ -773,8 +773,8 @@ def test_highlights_are_the_words_of_the_query() -> None:
 def test_facets_tell_the_documents_apart(place: Place) -> None:
     writer, space = place.new()
     with writer:
-        key = writer.put_source(source(mtime_ns=DAY_NS))
-        other = writer.put_source(replace(source("b.pdf", mtime_ns=DAY_NS + 86_400 * 10**9), loader="pdf"))
+        key = writer.put_sources([source(mtime_ns=DAY_NS)])[0]
+        other = writer.put_sources([replace(source("b.pdf", mtime_ns=DAY_NS + 86_400 * 10**9), loader="pdf")])[0]
         rows = [
             {"year": 2020, "lang": "en", "tags": ["x", "y"], "same": "s", "draft": True},
             {"year": 2024, "lang": "de", "tags": ["x"], "same": "s", "draft": False},
@@ -821,39 +821,39 @@ def test_passages_come_in_the_order_asked_for(made: tuple[StoreWriter, Space]) -
 
 def test_recipe_and_runs_are_recorded(made: tuple[StoreWriter, Space]) -> None:
     writer, _ = made
-    writer.set_recipe({"a": 1, "b": {"c": [1, None]}})
-    writer.set_recipe({"b": {"c": [2]}})
+    writer.change_recipe(lambda _: {"a": 1, "b": {"c": [1, None]}})
+    writer.change_recipe(lambda _: {"b": {"c": [2]}})
     assert writer.reader.state().recipe == {"b": {"c": [2]}}
     for n in range(105):
-        writer.add_run({"n": n})
+        writer.record_run({"n": n})
     assert [run["n"] for run in writer.reader.runs()] == list(range(104, 4, -1))
 
 
 def test_a_run_that_has_begun_is_under_way_until_its_report(made: tuple[StoreWriter, Space]) -> None:
     writer, _ = made
     assert not writer.reader.state().updating
-    writer.begin_run()
-    writer.begin_run()
+    writer.record_run(None)
+    writer.record_run(None)
     assert writer.reader.state().updating
-    writer.add_run({"added": 1})
+    writer.record_run({"added": 1})
     assert not writer.reader.state().updating
 
 
 def test_a_space_is_known_by_its_fingerprint(made: tuple[StoreWriter, Space]) -> None:
     writer, space = made
-    assert writer.add_space("fingerprint", "stand-in", DIM, {"name": "stand-in"}) == space
-    other = writer.add_space("other", "second", 3, {"licence": "MIT"})
+    assert writer.put_space(Space(0, "fingerprint", "stand-in", DIM, {"name": "stand-in"})) == space
+    other = writer.put_space(Space(0, "other", "second", 3, {"licence": "MIT"}))
     assert writer.reader.state().spaces == [space, other] and other.id != space.id
     assert other.null_distribution is None
     measured = NullDistribution(tuple(np.linspace(0, 1, 303).tolist()), 7)
-    writer.set_null_distribution(other.id, measured)
+    writer.put_space(replace(other, null_distribution=measured))
     assert writer.reader.state().spaces[1].null_distribution == measured
     assert writer.reader.state().vectors == {space.id: 8, other.id: 0}
     assert len(writer.reader.passage_ids(space=other.id)) == 0
 
 
 def second_space(writer: StoreWriter) -> Space:
-    return writer.add_space("other", "second", 3, {})
+    return writer.put_space(Space(0, "other", "second", 3, {}))
 
 
 def test_passages_without_a_vector_in_a_space_are_found_by_asking_for_them(made: tuple[StoreWriter, Space]) -> None:
@@ -918,9 +918,9 @@ def test_search_finds_vectors_that_older_passages_were_given_later(
 def test_the_current_space_comes_first_and_cannot_be_dropped(place: Place, made: tuple[StoreWriter, Space]) -> None:
     writer, space = made
     other = second_space(writer)
-    third = writer.add_space("third", "third", 2, {})
+    third = writer.put_space(Space(0, "third", "third", 2, {}))
     for chosen, order in ((third, [third, space, other]), (other, [other, space, third])):
-        writer.use_space(chosen.id)
+        writer.put_space(chosen, current=True)
         assert writer.reader.state().spaces == order
         assert [one["id"] for one in writer.reader.info()["spaces"]] == [one.id for one in order]
         with pytest.raises(UsageError):
@@ -935,23 +935,24 @@ def test_the_current_space_comes_first_and_cannot_be_dropped(place: Place, made:
             reader.dense(space.id, vectors_of(["x"]), 1)
         assert reader.state().spaces == [other, third]
         assert reader.state().vectors == {other.id: 8, third.id: 0}
-    again = writer.add_space("fingerprint", "stand-in", DIM, {})
+    again = writer.put_space(Space(0, "fingerprint", "stand-in", DIM, {}))
     assert again.id not in (space.id, other.id, third.id)
     assert writer.reader.verify(silent) == []
-    for missing in (writer.use_space, writer.drop_space):
-        with pytest.raises(NotFound):
-            missing(space.id)
+    with pytest.raises(NotFound):
+        writer.put_space(space, current=True)
+    with pytest.raises(NotFound):
+        writer.drop_space(space.id)
 
 
 def test_a_dump_has_every_space_and_which_is_current(
     place: Place, made: tuple[StoreWriter, Space], tmp_path: Path
 ) -> None:
     writer, space = made
-    other, third = second_space(writer), writer.add_space("third", "third", 3, {})
+    other, third = second_space(writer), writer.put_space(Space(0, "third", "third", 3, {}))
     ids = writer.reader.passage_ids(space=space.id)
     writer.put_vectors(other.id, ids, vectors_of(["a"] * len(ids), 3))
     writer.put_vectors(third.id, ids[2:5], vectors_of(["a", "b", "c"], 3))
-    writer.use_space(other.id)
+    writer.put_space(other, current=True)
     place.driver.dump(writer.reader, tmp_path / "dump", silent)
     target = place.folder / f"copy-{tmp_path.name}"
     place.driver.restore(tmp_path / "dump", target, None, silent)
@@ -963,7 +964,7 @@ def test_a_dump_has_every_space_and_which_is_current(
 
 def test_info_has_what_an_index_reports(made: tuple[StoreWriter, Space]) -> None:
     writer, space = made
-    writer.set_recipe({"encoder": "x"})
+    writer.change_recipe(lambda _: {"encoder": "x"})
     info = writer.reader.info()
     assert set(info) >= {"name", "path", "documents", "passages", "vectors", "bytes", "recipe", "spaces", "last_run"}
     assert (info["documents"], info["passages"], info["vectors"], info["last_run"]) == (4, 8, 8, None)

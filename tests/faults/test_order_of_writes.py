@@ -59,8 +59,8 @@ def test_texts_and_vectors_of_a_batch_are_one_commit(
     numbers = at_every_commit(look)
     for change in (
         lambda: store.replace([entry("new", "One. Two. 日本語の文"), entry("d1", "Another text")], space.id),
-        lambda: store.rename("new", "newer"),
-        lambda: store.refresh("newer", {"year": 2020}, "Title"),
+        lambda: store.revise("new", new_uri="newer"),
+        lambda: store.revise("newer", metadata={"year": 2020}, title="Title"),
         lambda: store.delete(["newer", "d0"]),
         lambda: store.update_vector_index(space.id, "flat", when="always"),
     ):

@@ -14,6 +14,7 @@ from semsearch import Document, Index
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import Locked
 from semsearch.stores import local
+from semsearch.stores.records import Space
 from semsearch.types import Progress
 
 
@@ -24,11 +25,11 @@ def write(folder: Path, begin: int, acknowledge: Connection) -> None:
     """
     acknowledge.send(())
     store = local.open_writer(folder) if (folder / "store.db").exists() else local.create(folder)
-    space = store.add_space("fingerprint", "stand-in", DIM, {}).id
+    space = store.put_space(Space(0, "fingerprint", "stand-in", DIM, {})).id
     for n in range(begin, begin + 100_000):
         store.replace([entry(f"doc{n}-{i}", f"Text {n}. Part {i}. 日本語の文") for i in range(3)], space)
         acknowledge.send((f"doc{n}-0", f"doc{n}-1", f"doc{n}-2"))
-        store.rename(f"doc{n}-0", f"moved{n}")
+        store.revise(f"doc{n}-0", new_uri=f"moved{n}")
         acknowledge.send((f"moved{n}", f"not doc{n}-0"))
         store.delete([f"doc{n}-1"])
         acknowledge.send((f"not doc{n}-1",))
@@ -49,7 +50,7 @@ def build(folder: Path, begin: int, acknowledge: Connection) -> None:
     """Add and delete documents, and build a cache after each change, for ever."""
     acknowledge.send(())
     store = local.open_writer(folder) if (folder / "store.db").exists() else local.create(folder)
-    space = store.add_space("fingerprint", "stand-in", DIM, {}).id
+    space = store.put_space(Space(0, "fingerprint", "stand-in", DIM, {})).id
     for n in range(begin, begin + 100_000):
         store.replace([entry(f"doc{n}-{i}", f"Text {n}. Part {i}") for i in range(20)], space)
         acknowledge.send(tuple(f"doc{n}-{i}" for i in range(20)))

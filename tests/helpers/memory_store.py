@@ -131,20 +131,12 @@ class MemoryReader:
     """A store that is open for reading. `draft` gives the unfinished state of the writer that it reads through."""
 
     def __init__(self, location: Path, place: Place, draft: Callable[[], State | None] = lambda: None) -> None:
-        self._location = location
+        self.name, self.location = location.name, location
         self._place = place
         self._draft = draft
         self._snapshots: list[State] = []
         self._lock = threading.RLock()
         self._closed = False
-
-    @property
-    def name(self) -> str:
-        return self._location.name
-
-    @property
-    def location(self) -> Path:
-        return self._location
 
     def close(self) -> None:
         self._closed = True
@@ -430,14 +422,14 @@ class MemoryWriter:
                 state.documents[entry.document.id] = stored
                 state.last_passage += len(stored.ids)
 
-    def refresh(self, uri: str, metadata: Metadata, title: str | None) -> None:
+    def _refresh(self, uri: str, metadata: Metadata, title: str | None) -> None:
         check_document(Document(uri, "", metadata, title))
         with self._change() as state:
             stored = self._known(state, uri)
             changed = replace(stored.document, metadata=_as_json(metadata), title=title)
             state.documents[uri] = replace(stored, document=changed)
 
-    def rename(self, old_uri: str, new_uri: str) -> None:
+    def _rename(self, old_uri: str, new_uri: str) -> None:
         with self._change() as state:
             stored = self._known(state, old_uri)
             if new_uri != old_uri and new_uri in state.documents:
@@ -445,9 +437,20 @@ class MemoryWriter:
             del state.documents[old_uri]
             state.documents[new_uri] = replace(stored, document=replace(stored.document, id=new_uri))
 
-    def delete(self, uris: Iterable[str]) -> int:
+    def revise(
+        self, uri: str, *, new_uri: str | None = None, metadata: Metadata | None = None, title: str | None = None
+    ) -> None:
+        with self._change():
+            if metadata is not None:
+                self._refresh(uri, metadata, title)
+            if new_uri is not None:
+                self._rename(uri, new_uri)
+
+    def delete(self, uris: Iterable[str] = (), *, sources: Iterable[int] = ()) -> int:
         with self._change() as state:
-            return sum(state.documents.pop(uri, None) is not None for uri in list(uris))
+            dropped = [key for key in sources if state.sources.pop(key, None) is not None]
+            of_sources = [uri for uri, stored in state.documents.items() if stored.source in dropped]
+            return sum(state.documents.pop(uri, None) is not None for uri in [*uris, *of_sources])
 
     def _known(self, state: State, uri: str) -> Stored:
         if uri not in state.documents:
@@ -456,59 +459,47 @@ class MemoryWriter:
 
     # ---- sources
 
-    def put_source(self, source: Source) -> int:
-        with self._change() as state:
-            known = [key for key, one in state.sources.items() if (one.root, one.path) == (source.root, source.path)]
-            state.last_number += 1
-            key = known[0] if known else state.last_number
-            state.sources[key] = replace(source, id=key)
-            return key
-
     def put_sources(self, sources: Sequence[Source]) -> list[int]:
         with self._change():
-            return [self.put_source(source) for source in sources]
+            return [self._put_source(source) for source in sources]
 
-    def move_source(self, source_id: int, source: Source) -> None:
+    def _put_source(self, source: Source) -> int:
         with self._change() as state:
-            taken = next(self._reader.sources(keys=[source.key]), None)
-            if taken is not None and taken.id != source_id:
+            known = next((key for key, one in state.sources.items() if one.key == source.key), None)
+            if source.id and known not in (None, source.id):
                 raise UsageError(f"another source is at {source.path!r}.", "Drop it first.")
-            if source_id not in state.sources:
-                raise NotFound(f"index {self._reader.name} has no source {source_id}.")
-            state.sources[source_id] = replace(source, id=source_id)
-
-    def drop_sources(self, ids: Iterable[int]) -> int:
-        with self._change() as state:
-            dropped = [key for key in ids if state.sources.pop(key, None) is not None]
-            return self.delete([uri for uri, stored in state.documents.items() if stored.source in dropped])
+            if source.id and source.id not in state.sources:
+                raise NotFound(f"index {self._reader.name} has no source {source.id}.")
+            state.last_number += 1
+            key = source.id or known or state.last_number
+            state.sources[key] = replace(source, id=key)
+            return key
 
     # ---- the whole
 
     def alone(self, purpose: str) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def latest_recipe(self) -> JsonObject:
-        return self.reader.state().recipe
-
-    def set_recipe(self, recipe: Mapping[str, object]) -> None:
+    def change_recipe(self, made: Callable[[JsonObject], JsonObject]) -> JsonObject:
         with self._change() as state:
-            state.recipe = _as_json(recipe)
+            state.recipe = _as_json(made(deepcopy(state.recipe)))
+            return deepcopy(state.recipe)
 
-    def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
+    def put_space(self, space: Space, *, current: bool = False) -> Space:
         with self._change() as state:
-            known = [space for space in state.spaces.values() if space.fingerprint == fingerprint]
-            if known:
-                return known[0]
-            state.last_space += 1
-            space = Space(state.last_space, fingerprint, name, dim, _as_json(info))
-            state.spaces[space.id] = space
-            return space
-
-    def use_space(self, space: int) -> None:
-        with self._change() as state:
-            self._known_space(state, space)
-            others = {key: one for key, one in state.spaces.items() if key != space}
-            state.spaces = {space: state.spaces[space], **dict(sorted(others.items()))}
+            same = (one for one in state.spaces.values() if one.fingerprint == space.fingerprint)
+            stored = state.spaces.get(space.id) if space.id else next(same, None)
+            if stored is None and space.id:
+                raise NotFound(f"index {self._reader.name} has no space {space.id}.")
+            if stored is None:
+                state.last_space += 1
+                stored = replace(space, id=state.last_space, info=_as_json(space.info))
+            measured = space.null_distribution or stored.null_distribution
+            state.spaces[stored.id] = stored = replace(stored, null_distribution=measured)
+            if current:
+                others = {key: one for key, one in state.spaces.items() if key != stored.id}
+                state.spaces = {stored.id: stored, **dict(sorted(others.items()))}
+            return stored
 
     def drop_space(self, space: int) -> None:
         with self._change() as state:
@@ -533,18 +524,10 @@ class MemoryWriter:
         if space not in state.spaces:
             raise NotFound(f"index {self._reader.name} has no space {space}.")
 
-    def set_null_distribution(self, space: int, measured: NullDistribution) -> None:
+    def record_run(self, report: Mapping[str, object] | None) -> None:
         with self._change() as state:
-            state.spaces[space] = replace(state.spaces[space], null_distribution=measured)
-
-    def begin_run(self) -> None:
-        with self._change() as state:
-            state.updating = True
-
-    def add_run(self, report: Mapping[str, object]) -> None:
-        with self._change() as state:
-            state.updating = False
-            state.runs = [*state.runs, _as_json(report)][-100:]
+            state.updating = report is None
+            state.runs = state.runs if report is None else [*state.runs, _as_json(report)][-100:]
 
     def update_vector_index(self, space: int, backend: str, *, when: Rebuild = "due") -> None:
         """Search is exact: there is nothing to build."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from helpers.opened import reader_of
 from semsearch.stores.local import LocalWriter, create
-from semsearch.stores.records import Entry, Source
+from semsearch.stores.records import Entry, Source, Space
 from semsearch.types import Document, Passage
 
 
@@ -18,7 +18,7 @@ def filled(
 ) -> LocalWriter:
     """A store whose documents have one passage each; with `mtime_ns` each of them is a file of that time."""
     store = create(folder)
-    space = store.add_space("none", "none", 4, {})
+    space = store.put_space(Space(0, "none", "none", 4, {}))
     entries = [Entry(d, _source(store, d, mtime_ns, root), _passages(d), _vectors(_passages(d))) for d in documents]
     store.replace(entries, space.id)
     return store
@@ -40,4 +40,4 @@ def _vectors(passages: Sequence[Passage]) -> np.ndarray:
 def _source(store: LocalWriter, document: Document, mtime_ns: int | None, root: str) -> int | None:
     if mtime_ns is None:
         return None
-    return store.put_source(Source(root, document.id, mtime_ns, len(document.text), "", "text"))
+    return store.put_sources([Source(root, document.id, mtime_ns, len(document.text), "", "text")])[0]

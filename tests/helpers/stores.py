@@ -46,7 +46,7 @@ def source(path: str = "a.md", *, root: str = "/notes", mtime_ns: int = 5, sha25
 def made(folder: Path, count: int = 0, *, dim: int = DIM) -> tuple[LocalWriter, Space]:
     """A new store with one space and `count` documents of two passages."""
     store = create(folder)
-    space = store.add_space("fingerprint", "stand-in", dim, {"name": "stand-in"})
+    space = store.put_space(Space(0, "fingerprint", "stand-in", dim, {"name": "stand-in"}))
     texts = {f"d{n}": f"Engine number {n} runs. 日本語の文章 {n}" for n in range(count)}
     store.replace([entry(uri, text, dim=dim) for uri, text in texts.items()], space.id)
     return store, space

@@ -43,7 +43,7 @@ def add(store: LocalWriter, space: Space, count: int, *, name: str = "d", seed: 
 def new(folder: Path, count: int = 0, *, dim: int = DIM) -> tuple[LocalWriter, Space]:
     """A store that is open for writing, with `count` passages."""
     store = create(folder)
-    space = store.add_space("fingerprint", "test", dim, {})
+    space = store.put_space(Space(0, "fingerprint", "test", dim, {}))
     if count:
         add(store, space, count)
     return store, space

@@ -279,7 +279,7 @@ def test_strengths_are_provisional_while_the_index_is_updated(tmp_path: Path, de
     with Index.create(tmp_path / "index", encoder=default_encoder) as growing:
         growing.add([Document(key, text) for key, text in TEXTS.items()])
         assert not growing.search("rain").warnings
-        _writer(growing).begin_run()
+        _writer(growing).record_run(None)
         assert "provisional" in growing.search("rain").warnings[0]
         growing.add([Document("more", "A sail that flaps wears out.")])
         assert not growing.search("rain").warnings

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,11 +31,11 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def store(tmp_path: Path) -> LocalWriter:
     store, space = made(tmp_path / "notes", 5)
-    known = store.put_source(source())
+    known = store.put_sources([source()])[0]
     store.replace([entry("a.md", "With a source. And 日本語", source=known, metadata={"a": [1]}, title="T")], space.id)
-    store.set_recipe({"paths": ["x"]})
-    store.add_run({"added": 3})
-    store.set_null_distribution(space.id, NullDistribution(tuple(np.linspace(0, 1, 303).tolist()), 6))
+    store.change_recipe(lambda _: {"paths": ["x"]})
+    store.record_run({"added": 3})
+    store.put_space(replace(space, null_distribution=NullDistribution(tuple(np.linspace(0, 1, 303).tolist()), 6)))
     store.delete(["d1"])
     return store
 
@@ -234,7 +235,7 @@ def test_dumping_needs_little_memory(tmp_path: Path) -> None:
     store, _ = made(tmp_path / "notes")
     with store.transaction():
         for n in range(70):
-            store.add_run({"long": f"{n} " * 2**19})
+            store.record_run({"long": f"{n} " * 2**19})
     store.close()
     assert (tmp_path / "notes" / "store.db").stat().st_size > 70 * 2**20
     code = f"""

@@ -364,7 +364,7 @@ def test_a_repeated_filter_follows_every_change(tmp_path: Path) -> None:
         assert passing(store, "x = 1") == passing(store, "x = 1") == ["a"]
         assert passing(store, "x = true") == ["b"]  # in Python, True == 1
         with store.transaction():
-            store.refresh("b", {"x": 1}, None)
+            store.revise("b", metadata={"x": 1}, title=None)
             assert passing(store, "x = 1") == ["a", "b"]
         assert passing(store, "x = 1") == ["a", "b"]
         with pytest.raises(ZeroDivisionError), store.transaction():

@@ -11,6 +11,7 @@ from helpers.stores import DIM, entry, made
 
 from semsearch.stores import foreign_questions
 from semsearch.stores.local import LocalWriter
+from semsearch.stores.records import Space
 from semsearch.utils import user_cache
 from semsearch.utils.strength import LENGTHS, QUANTILES
 from semsearch.utils.vectors import unit_rows
@@ -71,7 +72,7 @@ def test_an_index_without_vectors_has_no_null_distribution(tmp_path: Path) -> No
 
     with create(tmp_path / "empty") as store:
         assert isinstance(store, LocalWriter)
-        space = store.add_space("fingerprint", "stand-in", DIM, {})
+        space = store.put_space(Space(0, "fingerprint", "stand-in", DIM, {}))
         assert foreign_questions.measure(store.reader, space, Counting()) is None
         store.replace([entry("a.md", "A text.")], space.id)
         assert foreign_questions.measure(store.reader, space, Counting()) is not None

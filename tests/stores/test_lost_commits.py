@@ -80,7 +80,7 @@ def test_acknowledged_changes_that_went_with_the_log_are_reported_until_that_is_
     with open_writer(killed) as writer:
         assert contents(writer) == there
         assert verify(writer) == []
-        writer.replace([entry("after", "x")], 1) if writer.reader.state().spaces else writer.set_recipe({})
+        writer.replace([entry("after", "x")], 1) if writer.reader.state().spaces else writer.change_recipe(lambda _: {})
     with open_reader(killed) as reader:
         assert verify(reader) == []
 

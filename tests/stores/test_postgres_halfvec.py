@@ -65,7 +65,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def made(address: str, folder: Path) -> Iterator[tuple[PostgresWriter, Space]]:
     with driver.create(folder, address=address) as writer:
-        space = writer.add_space("fingerprint", "stand-in", DIM, {"name": "stand-in"})
+        space = writer.put_space(Space(0, "fingerprint", "stand-in", DIM, {"name": "stand-in"}))
         writer.replace([entry(f"d{number}", f"Engine {number}") for number in range(COUNT)], space.id)
         writer.update_vector_index(space.id, "auto")
         yield writer, space
@@ -129,5 +129,5 @@ def test_a_collection_made_before_the_update_of_pgvector_goes_on_and_is_moved_by
             assert later.reader.info()["spaces"][0]["why"].count("(halfvec,") == 1
             assert later.reader.verify(lambda _: None) == []
         assert shared(writer, space) >= 0.98  # opened before the update
-        other = writer.add_space("another", "later encoder", DIM, {})
+        other = writer.put_space(Space(0, "another", "later encoder", DIM, {}))
         assert space_vectors.SpaceVectors(writer.connection, other.id).kind == "vector"  # read once

@@ -33,7 +33,7 @@ from semsearch.stores.postgres import collection
 def made(address: str, tmp_path: Path) -> Iterator[tuple[PostgresWriter, Space]]:
     """A collection of its own with one space and two documents of two passages."""
     with driver.create(tmp_path / f"spaces {tmp_path.name}", address=address) as writer:
-        space = writer.add_space("fingerprint", "first encoder", DIM, {"name": "first encoder"})
+        space = writer.put_space(Space(0, "fingerprint", "first encoder", DIM, {"name": "first encoder"}))
         writer.replace([entry(f"d{n}", f"Engine {n}. Bread {n}") for n in range(2)], space.id)
         yield writer, space
 
@@ -92,10 +92,10 @@ def test_a_writer_of_the_old_space_waits_for_the_switch_and_is_refused_in_one_li
     postgres: PostgresServer, address: str, made: tuple[PostgresWriter, Space]
 ) -> None:
     writer, old = made
-    new = writer.add_space("other", "second encoder", DIM, {})
+    new = writer.put_space(Space(0, "other", "second encoder", DIM, {}))
     with driver.open_writer(writer.reader.location) as second:
         with writer.transaction():
-            writer.use_space(new.id)
+            writer.put_space(new, current=True)
             other = Other(lambda: second.replace([entry("late", "Too late")], old.id))
             until_one_waits(postgres, address)
             ids = base.without_vector(writer.reader, new.id)
@@ -117,14 +117,14 @@ def test_a_switch_waits_for_what_others_are_writing_and_sees_it(
     postgres: PostgresServer, address: str, made: tuple[PostgresWriter, Space]
 ) -> None:
     writer, old = made
-    new = writer.add_space("other", "second encoder", DIM, {})
+    new = writer.put_space(Space(0, "other", "second encoder", DIM, {}))
     ids = base.without_vector(writer.reader, new.id)
     writer.put_vectors(new.id, ids, vectors_of([str(each) for each in ids]))
     late = list[int]()
 
     def switch() -> None:
         with writer.transaction():
-            writer.use_space(new.id)
+            writer.put_space(new, current=True)
             late.extend(base.without_vector(writer.reader, new.id).tolist())
             writer.put_vectors(new.id, base.without_vector(writer.reader, new.id), vectors_of(["late"]))
 
@@ -176,9 +176,9 @@ def test_only_the_files_of_deleted_documents_are_read_again(
     writer, space = made
     monkeypatch.setenv("SEMSEARCH_MACHINE", "one")
     for name in ("a.md", "b.md"):
-        writer.replace([entry(name, "Of the first", source=writer.put_source(source(name)))], space.id)
+        writer.replace([entry(name, "Of the first", source=writer.put_sources([source(name)])[0])], space.id)
     monkeypatch.setenv("SEMSEARCH_MACHINE", "two")
-    writer.replace([entry("c.md", "Of the second", source=writer.put_source(source("c.md")))], space.id)
+    writer.replace([entry("c.md", "Of the second", source=writer.put_sources([source("c.md")])[0])], space.id)
     assert writer.delete(["a.md", "c.md", "d0", "unknown"]) == 3
     assert [each.size == UNFINISHED for each in writer.reader.sources()] == [False]  # its own: the caller's matter
     monkeypatch.setenv("SEMSEARCH_MACHINE", "one")

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,7 @@ def made(address: str, tmp_path: Path) -> Iterator[tuple[PostgresWriter, Space]]
     """A collection of its own with one space."""
     writer = driver.create(tmp_path / f"notes {tmp_path.name}", address=address)
     with writer:
-        yield writer, writer.add_space("fingerprint", "stand-in", DIM, {"name": "stand-in"})
+        yield writer, writer.put_space(Space(0, "fingerprint", "stand-in", DIM, {"name": "stand-in"}))
 
 
 def fill(writer: PostgresWriter | local.LocalWriter, space: Space, count: int = 40) -> None:
@@ -109,7 +110,7 @@ def both(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
     folder = tmp_path_factory.mktemp("both")
     with driver.create(folder / "words", address=address) as ours, local.create(folder / "local") as theirs:
         for writer in (ours, theirs):
-            fill(writer, writer.add_space("fingerprint", "stand-in", DIM, {}))
+            fill(writer, writer.put_space(Space(0, "fingerprint", "stand-in", DIM, {})))
         yield ours.reader, theirs.reader
 
 
@@ -225,7 +226,7 @@ def test_many_writers_store_their_documents_and_those_they_share_once(
                     shared = [entry(f"shared{n}", f"Shared text {n}. By all", metadata={"n": n}) for n in range(8)]
                     mine = [entry(f"own{number}-{step}-{n}", f"Own text {n}. Of {number}") for n in range(4)]
                     with own.transaction():
-                        key = own.put_source(source("shared.md"))
+                        key = own.put_sources([source("shared.md")])[0]
                         assert key
                         own.replace([*shared[:: -1 if number % 2 else 1], *mine], space.id)
                     own.delete([f"own{number}-{step}-3"])
@@ -249,7 +250,7 @@ def test_many_writers_store_their_documents_and_those_they_share_once(
 def test_a_passage_has_one_stable_id_on_every_machine(made: tuple[PostgresWriter, Space]) -> None:
     writer, space = made
     fill(writer, space, 3)
-    writer.rename("tea", "drinks/tea")
+    writer.revise("tea", new_uri="drinks/tea")
     rows = writer.connection.rows(
         """SELECT replace(stable_id::text, '-', ''), d.uri, position, p.text
            FROM passages p JOIN documents d ON d.id = document"""
@@ -498,7 +499,7 @@ def test_a_dump_becomes_a_local_index_and_back(
     address: str, made: tuple[PostgresWriter, Space], tmp_path: Path
 ) -> None:
     writer, space = made
-    key = writer.put_source(source())
+    key = writer.put_sources([source()])[0]
     writer.replace([entry("file", "Of a file. Twice", source=key)], space.id)
     fill(writer, space, 5)
     writer.replace([entry("file", "Of a file. Thrice", source=key)], space.id)
@@ -525,10 +526,10 @@ def test_a_restored_collection_has_its_vector_index_at_once(
 ) -> None:
     monkeypatch.setattr(maintenance, "HNSW_FROM", 5)
     with local.create(tmp_path / "local") as writer:
-        space = writer.add_space("fingerprint", "stand-in", DIM, {})
+        space = writer.put_space(Space(0, "fingerprint", "stand-in", DIM, {}))
         fill(writer, space, 8)
         measured = {"backend": "flat", "vectors": 8}  # of FAISS, on this machine
-        writer.set_recipe({"backend": backend, "measured": measured})
+        writer.change_recipe(lambda _: {"backend": backend, "measured": measured})
         local.dump(writer.reader, tmp_path / "dump")
     location = tmp_path / f"restored {backend} {tmp_path.name}"
     driver.restore(tmp_path / "dump", location, None, silent, address=address)
@@ -541,8 +542,8 @@ def test_a_restored_collection_whose_vector_index_cannot_be_built_is_there_with_
     address: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with local.create(tmp_path / "local") as writer:
-        fill(writer, writer.add_space("fingerprint", "stand-in", DIM, {}), 3)
-        writer.set_recipe({"backend": "faiss_of_somebody"})
+        fill(writer, writer.put_space(Space(0, "fingerprint", "stand-in", DIM, {})), 3)
+        writer.change_recipe(lambda _: {"backend": "faiss_of_somebody"})
         local.dump(writer.reader, tmp_path / "dump")
     location = tmp_path / f"restored {tmp_path.name}"
     driver.restore(tmp_path / "dump", location, None, silent, address=address)
@@ -628,7 +629,7 @@ def test_machines_that_embed_the_same_passages_at_once_count_their_vectors_once(
 ) -> None:
     writer, space = made
     fill(writer, space, 2)
-    new = writer.add_space("other", "other", DIM, {})
+    new = writer.put_space(Space(0, "other", "other", DIM, {}))
     ids = writer.reader.passage_ids(space=space.id)
     rows, both = vectors_of([str(number) for number in ids]), threading.Barrier(2)
 
@@ -679,9 +680,9 @@ def test_machines_share_documents_and_keep_their_files_apart(
     first, space = made
     there = tmp_path / "other" / first.reader.name
     monkeypatch.setenv("SEMSEARCH_MACHINE", "one")
-    own = first.put_source(source("a.md"))
+    own = first.put_sources([source("a.md")])[0]
     first.replace([entry("a.md", "Of the first", source=own)], space.id)
-    first.set_recipe({"x": 1, "roots": [{"path": "/notes"}], "bases": {"/notes": ""}})
+    first.change_recipe(lambda _: {"x": 1, "roots": [{"path": "/notes"}], "bases": {"/notes": ""}})
     monkeypatch.setenv("SEMSEARCH_MACHINE", "two")
     assert driver.link(there, address)
     with driver.open_writer(there) as second:
@@ -694,12 +695,12 @@ def test_machines_share_documents_and_keep_their_files_apart(
         assert [(row.root, row.path) for row in reader.document_rows()] == [(None, "a.md")]
         with pytest.raises(Unreadable, match="machine one"):
             second.replace([entry("a.md", "Of the second")], space.id)
-        other = second.put_source(source("a.md"))
-        assert other != own and second.drop_sources([own]) == 0
+        other = second.put_sources([source("a.md")])[0]
+        assert other != own and second.delete(sources=[own]) == 0
         with pytest.raises(NotFound):
-            second.move_source(own, source("b.md"))
+            second.put_sources([replace(source("b.md"), id=own)])
         second.replace([entry("other/a.md", "Of the second", source=other)], space.id)
-        second.set_recipe({"x": 2, "roots": [], "bases": {"/notes": "other/"}, "taken": [""]})
+        second.change_recipe(lambda _: {"x": 2, "roots": [], "bases": {"/notes": "other/"}, "taken": [""]})
     monkeypatch.setenv("SEMSEARCH_MACHINE", "one")
     driver.dump(first.reader, tmp_path / "dump", silent)  # the files of the other one are no files here
     local.restore(tmp_path / "dump", tmp_path / "local")
@@ -709,7 +710,7 @@ def test_machines_share_documents_and_keep_their_files_apart(
     assert [each.id for each in first.reader.sources()] == [own]
     recipe = first.reader.state().recipe
     assert (recipe["x"], recipe["bases"], recipe["taken"]) == (2, {"/notes": ""}, ["other/"])
-    assert first.drop_sources([own]) == 1
+    assert first.delete(sources=[own]) == 1
     assert first.reader.document_ids(None) == ["other/a.md"]
     assert first.reader.verify(silent) == []
 

@@ -63,10 +63,10 @@ def test_of_two_changes_at_once_the_second_waits_and_both_are_there(
     one, two = shared
     with driver.open_writer(one.path) as first, driver.open_writer(two.path) as second:
         with first.transaction():
-            recipe = first.latest_recipe()
+            recipe = first.change_recipe(lambda latest: latest)
             other = Other(lambda: machine.change_recipe(second, lambda latest: {**latest, "b": 2}))
             until_one_waits(postgres, address)
-            first.set_recipe({**recipe, "a": 1})
+            first.change_recipe(lambda _: {**recipe, "a": 1})
         assert other.ended() is None
         assert {key: second.reader.state().recipe[key] for key in ("a", "b")} == {"a": 1, "b": 2}
 

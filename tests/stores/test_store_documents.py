@@ -51,23 +51,23 @@ def test_renaming_keeps_passages_and_vectors_and_drops_an_identity_with_the_old_
     ids = store.reader.passage_ids(["d0"])
     vectors = next(store.reader.vectors(space.id))[1]
     store.connection.raw.execute("UPDATE passages SET identity = 'as before schema 5' WHERE document = 1")
-    store.rename("d0", "moved/d0")
+    store.revise("d0", new_uri="moved/d0")
     assert store.reader.passage_ids(["moved/d0"]).tolist() == ids.tolist()
     assert np.array_equal(next(store.reader.vectors(space.id))[1], vectors)
     found = store.connection.raw.execute("SELECT identity FROM passages WHERE document = 1").fetchall()
     assert set(found) == {("",)}
     assert verify(store) == []
     with pytest.raises(NotFound):
-        store.rename("d0", "x")
+        store.revise("d0", new_uri="x")
     with pytest.raises(UsageError):
-        store.rename("d1", "moved/d0")
+        store.revise("d1", new_uri="moved/d0")
 
 
 def test_refreshing_changes_what_is_said_about_a_text_and_keeps_its_passages(folder: Path) -> None:
     store, _ = made(folder, 1)
     ids = store.reader.passage_ids(["d0"])
     before = all_stamps(store)["d0"]
-    store.refresh("d0", {"year": 2024}, "Engines")
+    store.revise("d0", metadata={"year": 2024}, title="Engines")
     after = all_stamps(store)["d0"]
     assert after.sha256 == before.sha256
     assert after.meta_sha256 != before.meta_sha256
@@ -75,7 +75,7 @@ def test_refreshing_changes_what_is_said_about_a_text_and_keeps_its_passages(fol
     assert (passage.metadata, passage.title) == ({"year": 2024}, "Engines")
     assert verify(store) == []
     with pytest.raises(NotFound):
-        store.refresh("nothing", {}, None)
+        store.revise("nothing", metadata={}, title=None)
 
 
 def test_heads_of_many_documents_at_once(folder: Path) -> None:
@@ -89,7 +89,7 @@ def test_heads_of_many_documents_at_once(folder: Path) -> None:
 
 def test_documents_are_listed_by_id_a_page_at_a_time_and_by_path(folder: Path) -> None:
     store, space = made(folder)
-    known = store.put_source(source("notes/deep/a.md", mtime_ns=7))
+    known = store.put_sources([source("notes/deep/a.md", mtime_ns=7)])[0]
     store.replace(
         [
             entry("notes/deep/a.md#1", "One. Two", source=known, metadata={"year": 3}, title="A"),

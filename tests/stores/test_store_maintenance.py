@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +17,12 @@ from semsearch.vector_index.cache_files import CacheFile
 def test_recipe_null_distribution_and_runs_are_read_as_they_were_written(folder: Path) -> None:
     store, space = made(folder)
     recipe = {"paths": ["/a"], "splitter": {"size": 100}, "nothing": None}
-    store.set_recipe({"old": 1})
-    store.set_recipe(recipe)
+    store.change_recipe(lambda _: {"old": 1})
+    store.change_recipe(lambda _: recipe)
     measured = NullDistribution(tuple(np.linspace(-0.1, 0.9, 303).tolist()), 77)
-    store.set_null_distribution(space.id, measured)
+    store.put_space(replace(space, null_distribution=measured))
     for n in range(130):
-        store.add_run({"n": n, "skipped": [["a", "because"]]})
+        store.record_run({"n": n, "skipped": [["a", "because"]]})
     store.close()
     with open_reader(folder) as again:
         assert again.state().recipe == recipe

@@ -151,7 +151,7 @@ def test_the_connection_is_the_one_of_the_design(folder: Path) -> None:
 
 def test_a_store_appears_with_what_it_is_filled_with_or_not_at_all(folder: Path) -> None:
     def fill(store: LocalWriter) -> None:
-        store.set_recipe({"encoder": "one"})
+        store.change_recipe(lambda _: {"encoder": "one"})
         assert not (folder / "store.db").exists()
 
     def fail(store: LocalWriter) -> None:

@@ -113,8 +113,8 @@ def test_names_that_are_not_unicode_are_unknown_and_cannot_be_written(folder: Pa
     store, _ = made(folder)
     assert (rows(store.reader, [HALF]), store.reader.full_documents([HALF])) == ({}, [])
     for call in (
-        lambda: store.put_source(source(HALF)),
-        lambda: store.refresh("d0", {}, HALF),
+        lambda: store.put_sources([source(HALF)])[0],
+        lambda: store.revise("d0", metadata={}, title=HALF),
     ):
         with pytest.raises(Unreadable):
             call()

@@ -15,7 +15,7 @@ from semsearch import Index, admin
 from semsearch.errors import Corrupt
 from semsearch.stores.local import LocalWriter
 from semsearch.stores.local.schema import SHORT
-from semsearch.stores.records import Entry
+from semsearch.stores.records import Entry, Space
 from semsearch.types import Document, Passage
 
 WIDTH = 384
@@ -42,8 +42,8 @@ def size(store: LocalWriter) -> int:
 
 def test_a_passage_of_one_sentence_takes_at_most_1_3_kb_with_its_vector(folder: Path) -> None:
     store, _ = made(folder)
-    space = store.add_space("wide", "wide", WIDTH, {})
-    store.use_space(space.id)
+    space = store.put_space(Space(0, "wide", "wide", WIDTH, {}))
+    store.put_space(space, current=True)
     store.replace(sentences(250, 1), space.id)
     before = size(store)
     count = 0

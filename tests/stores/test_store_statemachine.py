@@ -44,7 +44,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
     @rule(old=uris, new=uris)
     def move(self, old: str, new: str) -> None:
         if old in self.model and new not in self.model:
-            self.store.rename(old, new)
+            self.store.revise(old, new_uri=new)
             self.model[new] = self.model.pop(old)
 
     @rule(uri=uris, parts=words)

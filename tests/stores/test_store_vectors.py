@@ -11,7 +11,7 @@ from helpers.reading import counts
 from helpers.stores import DIM, entry, made, vectors_of
 
 from semsearch.errors import NotFound, SemsearchError
-from semsearch.stores.records import Entry
+from semsearch.stores.records import Entry, Space
 from semsearch.types import Document, Passage
 
 
@@ -62,7 +62,7 @@ def test_a_vector_that_half_precision_cannot_hold_is_refused(folder: Path, numbe
 
 def test_a_second_encoder_has_a_space_of_its_own(folder: Path) -> None:
     store, space = made(folder, 4)
-    other = store.add_space("other", "wider", 8, {})
-    assert store.add_space("other", "wider", 8, {}) == other
+    other = store.put_space(Space(0, "other", "wider", 8, {}))
+    assert store.put_space(Space(0, "other", "wider", 8, {})) == other
     assert space_vectors(store, other).highest_id() == 0
     assert store.reader.state().vectors == {space.id: 8, other.id: 0}

@@ -11,6 +11,7 @@ from helpers.stores import entry, made, vectors_of
 from semsearch.stores.local import LocalWriter, open_reader, vector_rows
 from semsearch.stores.local.connection import Connection
 from semsearch.stores.local.vector_rows import VectorRows
+from semsearch.stores.records import Space
 
 
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -29,7 +30,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def filled(folder: Path) -> tuple[LocalWriter, int]:
     """Two spaces, whose vectors take turns, and documents that were removed: no row has the number of its passage."""
     store, space = made(folder, 20)
-    other = store.add_space("other", "stand-in", 16, {}).id
+    other = store.put_space(Space(0, "other", "stand-in", 16, {})).id
     store.put_vectors(other, np.arange(1, 30), vectors_of([str(n) for n in range(1, 30)]))
     store.delete([f"d{n}" for n in range(3, 20, 4)])
     store.replace([entry(f"new {n}", f"Text {n}. And more of {n}") for n in range(10)], space.id)

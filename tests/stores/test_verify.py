@@ -15,7 +15,7 @@ from helpers.stores import entry, made, source, vectors_of
 
 from semsearch.stores import base
 from semsearch.stores.local import LocalWriter, open_reader, open_writer, row_checksums, schema
-from semsearch.stores.records import Bookmark
+from semsearch.stores.records import Bookmark, Space
 from semsearch.utils.strength import NullDistribution
 from semsearch.vector_index.cache_files import CacheFile
 
@@ -95,10 +95,10 @@ SQL_DAMAGE = {
 def store(tmp_path: Path) -> LocalWriter:
     store, space = made(tmp_path / "notes", 3)
     bookmark = Bookmark(at=3, number=1, documents=1, sha256="ab", way="lines")
-    store.put_source(replace(source(), bookmark=bookmark))
-    store.set_recipe({"paths": ["x"]})
-    store.add_run({"added": 3})
-    store.set_null_distribution(space.id, NullDistribution(tuple(np.linspace(0, 1, 303).tolist()), 6))
+    store.put_sources([replace(source(), bookmark=bookmark)])[0]
+    store.change_recipe(lambda _: {"paths": ["x"]})
+    store.record_run({"added": 3})
+    store.put_space(replace(space, null_distribution=NullDistribution(tuple(np.linspace(0, 1, 303).tolist()), 6)))
     store.add_cache(CacheFile(0, space.id, "cache-1", 1, "ab", 6, 6, "Flat", "1", "because"))
     return store
 
@@ -243,11 +243,11 @@ def test_many_problems_of_a_kind_are_counted_rather_than_listed(store: LocalWrit
 
 
 def test_a_space_that_is_only_partly_filled_is_no_damage(store: LocalWriter) -> None:
-    other = store.add_space("other", "second", 16, {})
+    other = store.put_space(Space(0, "other", "second", 16, {}))
     ids = base.without_vector(store.reader, other.id)
     store.put_vectors(other.id, ids[1:], vectors_of(["x"] * (len(ids) - 1)))
     assert verify(store) == []
-    store.use_space(other.id)
+    store.put_space(other, current=True)
     assert verify(store) == [f"passage {ids[0]} has no vector."]
 
 

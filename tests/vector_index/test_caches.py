@@ -97,7 +97,7 @@ def test_another_wanted_backend_is_a_reason_to_rebuild(notes: tuple[LocalWriter,
     store, space = notes
     rebuild(store, space)
     assert staleness(store, space, "ivf") == "the cache is flat, and ivf is wanted"
-    store.set_recipe({"backend": "exact"})
+    store.change_recipe(lambda _: {"backend": "exact"})
     assert staleness(store, space) == "the cache is flat, and exact is wanted"
     rebuild(store, space, "exact")
     assert staleness(store, space) is None

@@ -19,6 +19,7 @@ from semsearch.search import arrow_batches, vector_export
 from semsearch.stores import drivers, restored
 from semsearch.stores.other_spaces import KEY as OTHER_SPACES
 from semsearch.stores.protocol import StoreWriter
+from semsearch.stores.records import Space
 from semsearch.types import EncoderLike, JsonObject, Progress, SalvageReport
 from semsearch.utils.arguments import whole_number
 from semsearch.utils.atomic_write import workplace
@@ -58,7 +59,7 @@ def restore(
 
     def prepare(writer: StoreWriter) -> None:
         recipe = restored.set_aside(writer.reader.state().recipe)
-        writer.set_recipe(restored.adopted(recipe) if trust else recipe)
+        writer.change_recipe(lambda _: restored.adopted(recipe) if trust else recipe)
 
     driver, address = drivers.parse(store)
     driver.restore(file, place, prepare, progress, address=address)
@@ -101,8 +102,8 @@ def salvage(
         model = space or encoder_of(encoder or recipe["encoder"], None, place.name)
 
         def fill(writer: StoreWriter) -> None:
-            writer.set_recipe(recipe)
-            writer.add_space(model.fingerprint, model.name, model.dim, dict(model.info))
+            writer.change_recipe(lambda _: recipe)
+            writer.put_space(Space(0, model.fingerprint, model.name, model.dim, dict(model.info)))
 
         target.parent.mkdir(parents=True, exist_ok=True)
         with workplace(target, "salvaging") as copy:

@@ -47,6 +47,7 @@ class LocalReader(DocumentReader, PassageReader):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.connection = connection
+        self.name, self.location = connection.folder.name, connection.folder
         self._searchers: dict[int, VectorSearcher] = {}
         self._allowed = RecentFilters()
         self._postings = Postings()
@@ -56,14 +57,6 @@ class LocalReader(DocumentReader, PassageReader):
         """The store in `folder`. Raises NotFound, Corrupt, SemsearchError for a newer schema."""
         require_store(folder)
         return cls(Connection(folder, write=False))
-
-    @property
-    def name(self) -> str:
-        return self.location.name
-
-    @property
-    def location(self) -> Path:
-        return self._db.folder
 
     def close(self) -> None:
         """Close the files. Every later call raises SemsearchError."""

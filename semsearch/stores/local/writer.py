@@ -71,23 +71,22 @@ class LocalWriter(DocumentWriter, SpaceWriter):
     def alone(self, purpose: str) -> AbstractContextManager[None]:
         return nullcontext()  # the lock of the folder keeps all others out
 
-    def latest_recipe(self) -> JsonObject:
-        return self.reader.state().recipe
-
-    def set_recipe(self, recipe: Mapping[str, object]) -> None:
-        rows = [(key, to_json(value)) for key, value in recipe.items()]
+    def change_recipe(self, made: Callable[[JsonObject], JsonObject]) -> JsonObject:
         with self.transaction():
-            self._db.execute("DELETE FROM recipe")
-            self._db.execute_many("INSERT INTO recipe (key, value) VALUES (?, ?)", rows)
-            self._db.renew_checksum("recipe", "true")
+            latest = self.reader.state().recipe
+            recipe = made(dict(latest))
+            if recipe != latest:
+                rows = [(key, to_json(value)) for key, value in recipe.items()]
+                self._db.execute("DELETE FROM recipe")
+                self._db.execute_many("INSERT INTO recipe (key, value) VALUES (?, ?)", rows)
+                self._db.renew_checksum("recipe", "true")
+            return recipe
 
-    def begin_run(self) -> None:
+    def record_run(self, report: Mapping[str, object] | None) -> None:
         with self.transaction():
-            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('updating', 1)")
-
-    def add_run(self, report: Mapping[str, object]) -> None:
-        """Record what a run of `index` did, and that it has ended. The last 100 runs stay."""
-        with self.transaction():
+            if report is None:
+                self._db.execute("INSERT OR REPLACE INTO meta VALUES ('updating', 1)")
+                return
             self._db.execute("DELETE FROM meta WHERE key = 'updating'")
             self._db.execute("INSERT INTO runs (report) VALUES (?)", (to_json(dict(report)),))
             self._db.renew_checksum("runs", "id = last_insert_rowid()")

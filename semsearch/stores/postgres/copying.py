@@ -52,8 +52,7 @@ def restore(
             copy(reader, writer, progress)
         if prepare is not None:
             prepare(writer)
-        recipe = writer.reader.state().recipe
-        writer.set_recipe({key: value for key, value in recipe.items() if key != MEASURED})
+        writer.change_recipe(lambda recipe: {key: value for key, value in recipe.items() if key != MEASURED})
 
     location.parent.mkdir(parents=True, exist_ok=True)
     with workplace(location, "restoring") as place:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from semsearch.stores import base, keyword_search, machine
@@ -44,15 +43,8 @@ class PostgresReader(DocumentReader, PassageReader):
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        self.name, self.location = connection.name, connection.location
         self._db = connection
-
-    @property
-    def name(self) -> str:
-        return self._db.name
-
-    @property
-    def location(self) -> Path:
-        return self._db.location
 
     def close(self) -> None:
         """Close the connections. Every later call raises SemsearchError."""

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from semsearch.stores.copying import Numbered
     from semsearch.stores.protocol import Rebuild
     from semsearch.types import Ids, JsonObject, Vectors
-    from semsearch.utils.strength import NullDistribution
 
 
 class PostgresWriter(DocumentWriter):
@@ -73,37 +72,44 @@ class PostgresWriter(DocumentWriter):
 
     # ---- the whole
 
-    def latest_recipe(self) -> JsonObject:
-        self._db.hold("recipe", alone=True)
-        return self.reader.state().recipe
-
-    def set_recipe(self, recipe: Mapping[str, object]) -> None:
-        shared, own = machine.divided(recipe)
+    def change_recipe(self, made: Callable[[JsonObject], JsonObject]) -> JsonObject:
         with self.transaction():
-            self._set("recipe", to_json(shared))
-            self._set(MACHINE + stored(machine.name()), to_json(own))
+            self._db.hold("recipe", alone=True)
+            latest = self.reader.state().recipe
+            recipe = made(dict(latest))
+            if recipe != latest:
+                shared, own = machine.divided(recipe)
+                self._set("recipe", to_json(shared))
+                self._set(MACHINE + stored(machine.name()), to_json(own))
+            return recipe
 
-    def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
+    def put_space(self, space: Space, *, current: bool = False) -> Space:
+        with self.transaction():
+            number = space.id or self._added(space)
+            if current:
+                self._db.hold(SPACES, alone=True)  # no other writer changes documents from here on
+            self._known_spaces(number)
+            if current:
+                self._set("space", str(number))
+            if (measured := space.null_distribution) is not None:
+                sql = "UPDATE spaces SET quantiles = %s::double precision[], measured = %s WHERE id = %s"
+                self._db.execute(sql, (list(measured.quantiles), measured.passages, number))
+            return next(one for one in self.reader.spaces() if one.id == number)
+
+    def _added(self, space: Space) -> int:
+        """The id of the space with this fingerprint; of a new one where there is none."""
         sql = """INSERT INTO spaces (fingerprint, name, dim, kind, info) VALUES (%s, %s, %s, %s, %s)
                  ON CONFLICT (fingerprint) DO NOTHING RETURNING id"""
-        with self.transaction():
-            kind = kind_of_vectors(self._db.pgvector)
-            values = (stored(fingerprint), stored(name), dim, kind, to_json(dict(info)))
-            for (number,) in self._db.returned(sql, values):
-                self._db.execute(
-                    f"""CREATE TABLE {vectors_table(number)} (
-                        passage bigint PRIMARY KEY REFERENCES passages(id) ON DELETE CASCADE ON UPDATE CASCADE,
-                        vector {kind}({int(dim)}) NOT NULL)"""
-                )
-                self._db.execute("INSERT INTO counters VALUES (%s, 0)", (f"vectors {number}",))
-            return next(space for space in self.reader.spaces() if space.fingerprint == fingerprint)
-
-    def use_space(self, space: int) -> None:
-        """From here until the transaction ends, no other writer changes documents."""
-        with self.transaction():
-            self._db.hold(SPACES, alone=True)
-            self._known_spaces(space)
-            self._set("space", str(space))
+        kind = kind_of_vectors(self._db.pgvector)
+        values = (stored(space.fingerprint), stored(space.name), space.dim, kind, to_json(space.info))
+        for (number,) in self._db.returned(sql, values):
+            self._db.execute(
+                f"""CREATE TABLE {vectors_table(number)} (
+                    passage bigint PRIMARY KEY REFERENCES passages(id) ON DELETE CASCADE ON UPDATE CASCADE,
+                    vector {kind}({int(space.dim)}) NOT NULL)"""
+            )
+            self._db.execute("INSERT INTO counters VALUES (%s, 0)", (f"vectors {number}",))
+        return next(one.id for one in self.reader.spaces() if one.fingerprint == space.fingerprint)
 
     def drop_space(self, space: int) -> None:
         with self.transaction():
@@ -131,25 +137,15 @@ class PostgresWriter(DocumentWriter):
             at = {number: place for place, number in enumerate(np.asarray(ids).tolist())}
             self._put_vectors(here, there, rows[np.array([at[number] for number in there], dtype=np.int64)])
 
-    def set_null_distribution(self, space: int, measured: NullDistribution) -> None:
+    def record_run(self, report: Mapping[str, object] | None) -> None:
+        """Of several writers that are at work at once, the first one to end says so for all."""
         with self.transaction():
-            sql = "UPDATE spaces SET quantiles = %s::double precision[], measured = %s WHERE id = %s"
-            self._db.execute(sql, (list(measured.quantiles), measured.passages, space))
-
-    def begin_run(self) -> None:
-        with self.transaction():
-            self._db.execute("INSERT INTO meta VALUES ('updating', '1') ON CONFLICT DO NOTHING")
-
-    def add_run(self, report: Mapping[str, object]) -> None:
-        """Record what a run of `index` did, and that it has ended. The last 100 runs stay.
-
-        Of several writers that are at work at once, the first one to end says so for all.
-        """
-        with self.transaction():
+            if report is None:
+                self._db.execute("INSERT INTO meta VALUES ('updating', '1') ON CONFLICT DO NOTHING")
+                return
             self._db.execute("DELETE FROM meta WHERE key = 'updating'")
-            ((number,),) = self._db.returned(
-                "INSERT INTO runs (report) VALUES (%s) RETURNING id", (to_json(dict(report)),)
-            )
+            sql = "INSERT INTO runs (report) VALUES (%s) RETURNING id"
+            ((number,),) = self._db.returned(sql, (to_json(dict(report)),))
             sql = "DELETE FROM runs WHERE id NOT IN (SELECT id FROM runs ORDER BY id DESC LIMIT %s) AND id < %s"
             self._db.execute(sql, (MOST_RUNS, number))
 

@@ -30,11 +30,27 @@ class DocumentWriter(RowWriter):
             self._remove(self._db.document_ids(latest))
             self._insert(list(latest.values()), space)
 
-    def delete(self, uris: Iterable[str]) -> int:
+    def delete(self, uris: Iterable[str] = (), *, sources: Iterable[int] = ()) -> int:
+        wanted = json.dumps([int(source) for source in sources])
         with self._db.transaction():
-            return self._remove(self._db.document_ids(uris))
+            sql = f"SELECT id FROM documents WHERE source {THESE}"
+            of_sources = [document for (document,) in self._db.rows(sql, (wanted,))]
+            removed = self._remove([*self._db.document_ids(list(uris)), *of_sources])
+            self._db.execute(f"DELETE FROM sources WHERE id {THESE}", (wanted,))
+            sql = f"DELETE FROM meta WHERE key IN (SELECT '{BOOKMARK}' || value FROM json_each(?))"
+            self._db.execute(sql, (wanted,))
+            return removed
 
-    def rename(self, old_uri: str, new_uri: str) -> None:
+    def revise(
+        self, uri: str, *, new_uri: str | None = None, metadata: Metadata | None = None, title: str | None = None
+    ) -> None:
+        with self._db.transaction():
+            if metadata is not None:
+                self._refresh(uri, metadata, title)
+            if new_uri is not None:
+                self._rename(uri, new_uri)
+
+    def _rename(self, old_uri: str, new_uri: str) -> None:
         with self._db.transaction():
             known = dict(self._db.rows("SELECT uri, id FROM documents WHERE uri IN (?, ?)", (old_uri, new_uri)))
             if old_uri not in known:
@@ -47,7 +63,7 @@ class DocumentWriter(RowWriter):
             self._db.renew_checksum("documents", "id = ?", known[old_uri])
             self._db.execute("UPDATE passages SET identity = '' WHERE document = ?", (known[old_uri],))
 
-    def refresh(self, uri: str, metadata: Metadata, title: str | None) -> None:
+    def _refresh(self, uri: str, metadata: Metadata, title: str | None) -> None:
         check_document(Document(uri, "", metadata, title))
         packed = to_json(dict(metadata))
         sql = "UPDATE documents SET metadata = ?, title = ?, meta_sha256 = ? WHERE uri = ?"
@@ -56,7 +72,9 @@ class DocumentWriter(RowWriter):
                 raise NotFound(f"{self._db.folder} has no document {uri!r}.")
             self._db.renew_checksum("documents", "uri = ?", uri)
 
-    def put_source(self, source: Source) -> int:
+    def _put_source(self, source: Source) -> int:
+        if source.id:
+            return self._move_source(source)
         with self._db.transaction():
             sql = "SELECT id, mtime_ns, loader FROM sources WHERE root = ? AND path = ?"
             for known, *recorded in self._db.rows(sql, (source.root, source.path)):
@@ -68,17 +86,17 @@ class DocumentWriter(RowWriter):
 
     def put_sources(self, sources: Sequence[Source]) -> list[int]:
         with self._db.transaction():
-            return [self.put_source(source) for source in sources]
+            return [self._put_source(source) for source in sources]
 
-    def move_source(self, source_id: int, source: Source) -> None:
-        with self._db.transaction():
-            taken = self._db.rows("SELECT id FROM sources WHERE root = ? AND path = ?", (source.root, source.path))
-            if taken and taken[0][0] != source_id:
-                raise UsageError(f"{self._db.folder} already has a file {source.path!r}.", "Drop it first.")
-            known = self._db.rows("SELECT mtime_ns, loader FROM sources WHERE id = ?", (source_id,))
-            if not known:
-                raise NotFound(f"{self._db.folder} has no source {source_id}.")
-            self._update_source(source_id, source, known[0])
+    def _move_source(self, source: Source) -> int:
+        taken = self._db.rows("SELECT id FROM sources WHERE root = ? AND path = ?", source.key)
+        if taken and taken[0][0] != source.id:
+            raise UsageError(f"{self._db.folder} already has a file {source.path!r}.", "Drop it first.")
+        known = self._db.rows("SELECT mtime_ns, loader FROM sources WHERE id = ?", (source.id,))
+        if not known:
+            raise NotFound(f"{self._db.folder} has no source {source.id}.")
+        self._update_source(source.id, source, known[0])
+        return source.id
 
     def _update_source(self, source_id: int, source: Source, recorded: Sequence[object]) -> None:
         """Record the new state of a file. `recorded`: time and loader until now.
@@ -100,16 +118,6 @@ class DocumentWriter(RowWriter):
         else:
             self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, to_json(asdict(bookmark))))
         self._db.renew_checksum("sources", "id = ?", source_id)  # it covers the bookmark
-
-    def drop_sources(self, ids: Iterable[int]) -> int:
-        wanted = json.dumps([int(source) for source in ids])
-        with self._db.transaction():
-            sql = f"SELECT id FROM documents WHERE source {THESE}"
-            removed = self._remove([document for (document,) in self._db.rows(sql, (wanted,))])
-            self._db.execute(f"DELETE FROM sources WHERE id {THESE}", (wanted,))
-            sql = f"DELETE FROM meta WHERE key IN (SELECT '{BOOKMARK}' || value FROM json_each(?))"
-            self._db.execute(sql, (wanted,))
-            return removed
 
 
 def _source_row(source: Source) -> tuple[object, ...]:

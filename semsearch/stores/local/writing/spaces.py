@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import astuple, replace
 from typing import TYPE_CHECKING
 
@@ -31,17 +30,19 @@ class SpaceWriter(RowWriter):
 
     reader: LocalReader
 
-    def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
+    def put_space(self, space: Space, *, current: bool = False) -> Space:
         sql = "INSERT INTO spaces (fingerprint, name, dim, info) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
         with self._db.transaction():
-            self._db.execute(sql, (fingerprint, name, dim, to_json(dict(info))))
-            self._db.renew_checksum("spaces", "fingerprint = ?", fingerprint)
-            return next(space for space in self.reader.spaces() if space.fingerprint == fingerprint)
-
-    def use_space(self, space: int) -> None:
-        with self._db.transaction():
-            self._known_spaces(space)
-            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('space', ?)", (space,))
+            if not space.id and self._db.execute(sql, (space.fingerprint, space.name, space.dim, to_json(space.info))):
+                self._db.renew_checksum("spaces", "fingerprint = ?", space.fingerprint)
+            stored = next((one for one in self.reader.spaces() if _is(one, space)), None)
+            if stored is None:
+                raise NotFound(f"{self._db.folder} has no space {space.id}.")
+            if current:
+                self._db.execute("INSERT OR REPLACE INTO meta VALUES ('space', ?)", (stored.id,))
+            if space.null_distribution is not None:
+                self._set_null_distribution(stored.id, space.null_distribution)
+            return replace(stored, null_distribution=space.null_distribution or stored.null_distribution)
 
     def drop_space(self, space: int) -> None:
         with self._db.transaction():
@@ -74,12 +75,11 @@ class SpaceWriter(RowWriter):
                 if record.highest_id >= min(passages, default=record.highest_id + 1):  # it would never find them
                     self.drop_cache(record.id)
 
-    def set_null_distribution(self, space: int, measured: NullDistribution) -> None:
+    def _set_null_distribution(self, space: int, measured: NullDistribution) -> None:
         packed = np.asarray(measured.quantiles, dtype="<f8").tobytes()
-        with self._db.transaction():
-            sql = "UPDATE spaces SET background = ?, background_count = ? WHERE id = ?"
-            self._db.execute(sql, (packed, measured.passages, space))
-            self._db.renew_checksum("spaces", "id = ?", space)
+        sql = "UPDATE spaces SET background = ?, background_count = ? WHERE id = ?"
+        self._db.execute(sql, (packed, measured.passages, space))
+        self._db.renew_checksum("spaces", "id = ?", space)
 
     def update_vector_index(self, space: int, backend: str, *, when: Rebuild = "due") -> None:
         """Raises UnknownName for a backend that does not exist.
@@ -122,3 +122,7 @@ class SpaceWriter(RowWriter):
         """Remove the record of a cache; its file stays."""
         with self._db.transaction():
             self._db.execute("DELETE FROM caches WHERE id = ?", (cache,))
+
+
+def _is(stored: Space, space: Space) -> bool:
+    return stored.id == space.id if space.id else stored.fingerprint == space.fingerprint

@@ -55,16 +55,38 @@ class DocumentWriter(RowWriter):
             self._insert_passages({rows[stored(uri)][0]: entry for uri, entry in latest.items()}, here)
             self._db.add("documents", len(rows))
 
-    def delete(self, uris: Iterable[str]) -> int:
-        wanted = sorted(stored(uri) for uri in uris)
+    def delete(self, uris: Iterable[str] = (), *, sources: Iterable[int] = ()) -> int:
         with self._db.transaction():
             self._db.hold(SPACES)
+            return self._delete_documents(list(uris)) + self._delete_sources([int(one) for one in sources])
+
+    def _delete_documents(self, uris: Sequence[str]) -> int:
+        if wanted := sorted(stored(uri) for uri in uris):
             self._db.returned(_LOCK_FOREIGN_FILES, (wanted, stored(machine.name())))
             documents = self._locked("uri = ANY(%s::text[])", wanted)
             self._db.execute(_FOREIGN_FILES_UNFINISHED, (UNFINISHED, documents, stored(machine.name())))
             return self._remove(documents)
+        return 0
 
-    def rename(self, old_uri: str, new_uri: str) -> None:
+    def _delete_sources(self, sources: Sequence[int]) -> int:
+        if not sources:
+            return 0
+        sql = "SELECT id FROM sources WHERE id = ANY(%s::bigint[]) AND machine = %s ORDER BY id"
+        own = [number for (number,) in self._db.rows(sql, (list(sources), stored(machine.name())))]
+        removed = self._remove(self._locked("source = ANY(%s::bigint[])", own))
+        self._db.execute("DELETE FROM sources WHERE id = ANY(%s::bigint[])", (own,))
+        return removed
+
+    def revise(
+        self, uri: str, *, new_uri: str | None = None, metadata: Metadata | None = None, title: str | None = None
+    ) -> None:
+        with self._db.transaction():
+            if metadata is not None:
+                self._refresh(uri, metadata, title)
+            if new_uri is not None:
+                self._rename(uri, new_uri)
+
+    def _rename(self, old_uri: str, new_uri: str) -> None:
         with self._db.transaction():
             pair = sorted([stored(old_uri), stored(new_uri)])
             sql = "SELECT uri, id FROM documents WHERE uri = ANY(%s::text[]) ORDER BY uri FOR UPDATE"
@@ -82,7 +104,7 @@ class DocumentWriter(RowWriter):
             rows = [(stable_id(new_uri, position, restored(text)), number) for number, position, text in parts]
             self._db.execute_many("UPDATE passages SET stable_id = %s::uuid WHERE id = %s", rows)
 
-    def refresh(self, uri: str, metadata: Metadata, title: str | None) -> None:
+    def _refresh(self, uri: str, metadata: Metadata, title: str | None) -> None:
         check_document(Document(uri, "", metadata, title))
         written = to_json(dict(metadata))
         values = (written, stored_json(written), stored_or_none(title), meta_hash(title, metadata), stored(uri))
@@ -91,32 +113,22 @@ class DocumentWriter(RowWriter):
             if not self._db.execute(sql, values):
                 raise NotFound(f"index {self._db.name} has no document {uri!r}.")
 
-    def put_source(self, source: Source) -> int:
-        return self.put_sources([source])[0]
-
     def put_sources(self, sources: Sequence[Source]) -> list[int]:
         with self._db.transaction():
-            return [int(self._db.returned(_PUT_SOURCE, _source_row(source))[0][0]) for source in sources]
+            return [self._moved(one) if one.id else self._put(one) for one in sources]
 
-    def move_source(self, source_id: int, source: Source) -> None:
-        with self._db.transaction():
-            sql = "SELECT id FROM sources WHERE machine = %s AND root = %s AND path = %s"
-            taken = self._db.rows(sql, _source_row(source)[:3])
-            if taken and taken[0][0] != source_id:
-                raise UsageError(f"index {self._db.name} already has a file {source.path!r}.", "Drop it first.")
-            sql = f"UPDATE sources SET ({_SOURCE}) = (%s{', %s' * 7}) WHERE id = %s AND machine = %s"
-            if not self._db.execute(sql, (*(row := _source_row(source)), source_id, row[0])):
-                raise NotFound(f"index {self._db.name} has no source {source_id}.")
+    def _put(self, source: Source) -> int:
+        return int(self._db.returned(_PUT_SOURCE, _source_row(source))[0][0])
 
-    def drop_sources(self, ids: Iterable[int]) -> int:
-        with self._db.transaction():
-            self._db.hold(SPACES)
-            sql = "SELECT id FROM sources WHERE id = ANY(%s::bigint[]) AND machine = %s ORDER BY id"
-            own = self._db.rows(sql, ([int(source) for source in ids], stored(machine.name())))
-            wanted = [number for (number,) in own]
-            removed = self._remove(self._locked("source = ANY(%s::bigint[])", wanted))
-            self._db.execute("DELETE FROM sources WHERE id = ANY(%s::bigint[])", (wanted,))
-            return removed
+    def _moved(self, source: Source) -> int:
+        sql = "SELECT id FROM sources WHERE machine = %s AND root = %s AND path = %s"
+        taken = self._db.rows(sql, (row := _source_row(source))[:3])
+        if taken and taken[0][0] != source.id:
+            raise UsageError(f"index {self._db.name} already has a file {source.path!r}.", "Drop it first.")
+        sql = f"UPDATE sources SET ({_SOURCE}) = (%s{', %s' * 7}) WHERE id = %s AND machine = %s"
+        if not self._db.execute(sql, (*row, source.id, row[0])):
+            raise NotFound(f"index {self._db.name} has no source {source.id}.")
+        return source.id
 
     def _check_current(self, space: int) -> None:
         """Raise EncoderMismatch unless this is the current space. A copy may have others, and nobody sees it yet."""
