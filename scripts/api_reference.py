@@ -19,8 +19,8 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[1]
 PAGE = CHECKOUT / "docs" / "api.md"
 PACKAGES = (
-    *("semsearch", "semsearch.index.admin", "semsearch.prompts", "semsearch.evaluation", "semsearch.training"),
-    "semsearch.export",
+    *("semsearch", "semsearch.analysis", "semsearch.index.admin", "semsearch.prompts", "semsearch.evaluation"),
+    *("semsearch.training", "semsearch.export"),
 )
 TYPES = {
     "semsearch.types": (
@@ -43,6 +43,8 @@ TYPES = {
 }
 WITH_METHODS = (
     "Index",
+    "Analysis",
+    "AsyncIndex",
     "Encoder",
     "Reranker",
     "Results",

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch import (
+    AsyncIndex,
     BadFilter,
     Document,
     Encoder,
@@ -77,7 +78,7 @@ def test_own_vectors_are_stored_searched_for_and_read_again(index: Index) -> Non
     assert index.vectors([hit.id, hit.id]) == pytest.approx(np.stack([rows[1] / 7] * 2), abs=1e-3)
     index.add([Document("y", "second")], vectors=rows[:1])  # the same text with another vector
     assert index.search(vector=rows[0], k=2).hits[1].scores["cosine"] == pytest.approx(1, abs=1e-3)
-    assert index.verify() == []
+    assert index.analysis.verify() == []
 
 
 def test_vectors_that_do_not_fit_are_refused_and_nothing_is_stored(index: Index) -> None:
@@ -126,7 +127,7 @@ def test_documents_are_read_in_pages_and_deleted_by_a_filter(index: Index) -> No
 
 def test_searches_of_one_event_loop_run_side_by_side(index: Index) -> None:
     async def both() -> list[str]:
-        await index.aadd([Document("new", "A kettle whistles.")])
+        await AsyncIndex(index).add([Document("new", "A kettle whistles.")])
         found = await asyncio.gather(index.asearch("kettle", k=1), index.asearch("diesel", k=1, where={"year": 2005}))
         return [hits[0].document for hits in found]
 
@@ -136,7 +137,7 @@ def test_searches_of_one_event_loop_run_side_by_side(index: Index) -> None:
 def test_a_string_is_not_taken_as_several_ids(index: Index) -> None:
     calls: list[Callable[[Any], object]] = [
         index.delete,
-        index.states,
+        index.analysis.states,
         index.vectors,
         lambda ids: index.documents(ids=ids),
         lambda ids: index.get(ids=ids),
@@ -192,15 +193,15 @@ def test_a_value_of_another_type_is_a_usage_error(index: Index, tmp_path: Path) 
         lambda: index.update("d01", text=wrong),
         lambda: index.annotate(wrong, {"tag": "x"}),
         lambda: index.annotate("d01", wrong),
-        lambda: index.layout("x"),  # type: ignore[arg-type]
-        lambda: index.days([wrong]),
+        lambda: index.analysis.layout("x"),  # type: ignore[arg-type]
+        lambda: index.analysis.days([wrong]),
         lambda: index.delete([wrong]),
         lambda: index.similar(None),  # type: ignore[arg-type]
-        lambda: index.sample_vectors("x"),  # type: ignore[arg-type]
+        lambda: index.analysis.sample_vectors("x"),  # type: ignore[arg-type]
         lambda: index.vectors(["a"]),  # type: ignore[list-item]
         lambda: index.sync(wrong),
         lambda: index.sync(tmp_path, options=wrong),
-        lambda: index.audit(k=0),
+        lambda: index.analysis.audit(k=0),
         lambda: index.count(wrong),
     ]
     for at, call in enumerate(calls):
@@ -231,24 +232,31 @@ def test_closed_locked_and_foreign_indexes_are_plain_words(index: Index, tmp_pat
     with Index.open(index.path) as second, pytest.raises(Locked, match="is being written to by another"):
         second.add([Document("x", "y")])
     second.close()
-    for call in (lambda: second.search("x"), lambda: len(second), lambda: list(second.pages()), second.clusters):
+    for call in (
+        lambda: second.search("x"),
+        lambda: len(second),
+        lambda: list(second.pages()),
+        second.analysis.clusters,
+    ):
         with pytest.raises(SemsearchError, match=r"^index index is closed\. Open it again\.$"):
             call()  # type: ignore[operator]
 
 
 def test_every_asynchronous_method_answers_as_its_synchronous_one(index: Index) -> None:
     async def calls() -> None:
-        assert await index.aget("d01") == index.get("d01")
-        assert await index.aget(where={"lang": "en"}, limit=3) == index.get(where={"lang": "en"}, limit=3)
-        assert await index.acount("year > :y", values={"y": 2020}) == 9
-        assert (await index.asimilar("d01", k=3)).hits == index.similar("d01", k=3).hits
+        concurrent = AsyncIndex(index)
+        assert await concurrent.get("d01") == index.get("d01")
+        assert await concurrent.get(where={"lang": "en"}, limit=3) == index.get(where={"lang": "en"}, limit=3)
+        assert await concurrent.count("year > :y", values={"y": 2020}) == 9
+        assert (await concurrent.similar("d01", k=3)).hits == index.similar("d01", k=3).hits
         vector = index.vectors([1])[0]
         assert (await index.asearch(vector=vector, k=3)).hits == index.search(vector=vector, k=3).hits
-        assert (await index.aupsert([Document("d01", "A kettle whistles.")])).changed == 1
-        assert (await index.aupdate("d01", metadata={"year": 1})).changed == 1
-        assert await index.adelete(["d01"]) == 1 and await index.adelete(where={"lang": "en"}) == 10
+        assert (await concurrent.search(vector=vector, k=3)).hits == index.search(vector=vector, k=3).hits
+        assert (await concurrent.upsert([Document("d01", "A kettle whistles.")])).changed == 1
+        assert (await concurrent.update("d01", metadata={"year": 1})).changed == 1
+        assert await concurrent.delete(["d01"]) == 1 and await concurrent.delete(where={"lang": "en"}) == 10
         with pytest.raises(NotFound):
-            await index.aget("d01")
+            await concurrent.get("d01")
 
     asyncio.run(calls())
     assert len(index) == 19

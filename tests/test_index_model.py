@@ -146,7 +146,7 @@ class IndexModel(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_off(self) -> None:
-        assert [p for p in self.index.verify() if "cache" not in p.lower()] == []
+        assert [p for p in self.index.analysis.verify() if "cache" not in p.lower()] == []
 
     @rule(query=TEXTS, k=st.integers(1, 8))
     def search(self, query: str, k: int) -> None:

@@ -32,7 +32,9 @@ def test_vectors_and_words_are_searched_for_and_hits_have_no_strength(index: Ind
             assert [hit.document for hit in one.search("heron", mode="keyword")] == ["d2"]
             both = one.search("diesel engine", vector=np.eye(3, DIM)[1], k=2)
             assert {hit.document for hit in both} == {"d0", "d1"} and both[0].parts
-            assert {hit.document: len(one.snippet(hit, both.query).words) for hit in both} == {"d0": 2, "d1": 0}
+            assert {
+                hit.document: len(snippet.words) for hit, snippet in zip(both, one.snippets(both), strict=True)
+            } == {"d0": 2, "d1": 0}
             assert one.similar("d0", k=1)[0].document != "d0"
 
 
@@ -76,10 +78,10 @@ def test_it_is_verified_compacted_dumped_and_restored_as_any_other(index: Index,
     index.delete(["d1"])
     admin.compact(index)
     admin.rebuild(index, "exact")
-    assert index.verify() == [] and index.audit(sample=2, k=1)["drift"] is None
+    assert index.analysis.verify() == [] and index.analysis.audit(sample=2, k=1)["drift"] is None
     admin.dump(index, tmp_path / "own.dump")
     with admin.restore(tmp_path / "own.dump", tmp_path / "restored") as again:
-        assert again.search(vector=np.eye(3, DIM)[2], k=1)[0].document == "d2" and again.verify() == []
+        assert again.search(vector=np.eye(3, DIM)[2], k=1)[0].document == "d2" and again.analysis.verify() == []
         again.add([Document("d3", "New.")], vectors=np.eye(1, DIM))
         assert len(again) == 3 and again.info()["spaces"][0]["encoder"]["name"] == "none"
 

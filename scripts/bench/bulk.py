@@ -48,7 +48,7 @@ def job(name: str, folder: Path, other: Path) -> None:
         with Index.open(folder, encoder=encoder) as index:
             if name == "index":
                 index.sync([other], SyncOptions(yes=True))
-            elif name == "verify" and (problems := index.verify()):
+            elif name == "verify" and (problems := index.analysis.verify()):
                 sys.exit("\n".join(problems))
             elif name == "dump":
                 admin.dump(index, other)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from semsearch import Encoder
-from semsearch.search.groups.labeller import Labeller
+from semsearch.analysis.labeller import Labeller
 from semsearch.settings import data_folder
 
 if TYPE_CHECKING:

@@ -122,7 +122,7 @@ def main() -> None:
         found = compared(ours, theirs, collection, chosen.queries)
         info = ours.info()
         found |= {"passages": info["passages"], "backend": info["spaces"][0]["backend"], "bytes": info["bytes"]}
-        found |= {"index_s": round(ours_s, 1), "local_index_s": round(local_s, 1), "problems": ours.verify()}
+        found |= {"index_s": round(ours_s, 1), "local_index_s": round(local_s, 1), "problems": ours.analysis.verify()}
         ours.close()
         admin.remove(ours.path)
     found["arithmetic"] = machine.arithmetic()

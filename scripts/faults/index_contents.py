@@ -55,7 +55,7 @@ def compared(location: Path, clean: Vectors, acknowledged: set[str]) -> dict[str
     """
     there = contents(location)
     with Index.open(location) as index:
-        problems, counts = index.verify(), index.info()
+        problems, counts = index.analysis.verify(), index.info()
     return {
         "acknowledged": len(acknowledged),
         "lost": len(acknowledged - {document(one) for one in there}),

@@ -16,9 +16,6 @@ from .known_item import latency as latency
 from .known_item import own_sentences as own_sentences
 from .known_item import sample_sentences as sample_sentences
 from .known_item import search_known_items as search_known_items
-from .naming.distinctive_words import group_names as group_names
-from .naming.nested_topics import NestedTopic as NestedTopic
-from .naming.nested_topics import nested_topics as nested_topics
 from .papers.attribution import TokenAttribution as TokenAttribution
 from .papers.attribution import token_attribution as token_attribution
 from .papers.fill_mask import fill_mask as fill_mask

@@ -45,7 +45,7 @@ class EmbeddingGeometry:
 
 
 class SampledIndex(Protocol):
-    """The part of an Index that its geometry is computed from."""
+    """The part of `Index.analysis` that its geometry is computed from."""
 
     @property
     def name(self) -> str: ...

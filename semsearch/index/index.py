@@ -11,13 +11,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import lru_cache, partial
+from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self, TypeVar, Unpack, get_args, overload
+from typing import TYPE_CHECKING, BinaryIO, Self, Unpack, cast, overload
 
 import numpy as np
 
@@ -28,68 +27,46 @@ from semsearch.encoders.base import as_encoder
 from semsearch.encoders.encoder_pool import EncoderPool
 from semsearch.encoders.index_encoder import LazyEncoder, NoEncoder, load
 from semsearch.errors import NotFound, UnknownName, UsageError
-from semsearch.evaluation.naming.distinctive_words import group_names
 from semsearch.index.open_store import OpenStore
+from semsearch.index.threads import in_a_thread
 from semsearch.indexing import file_states
-from semsearch.search import audit, sampling, sql_functions
+from semsearch.search import sql_functions
 from semsearch.search.current_space import CurrentSpace
-from semsearch.search.groups import copies, document_vectors, labeller, mining, timeline
-from semsearch.search.groups import topics as topic_clusters
-from semsearch.search.layouts import layout
-from semsearch.search.query_check import make_query, written
-from semsearch.search.searcher import parse_filter
+from semsearch.search.query_check import make_query, parse_filter
 from semsearch.search.snippets import Snippet, snippets
-from semsearch.stores import base, drivers
+from semsearch.stores import drivers
 from semsearch.stores.other_spaces import other_spaces
-from semsearch.stores.protocol import StoreWriter
+from semsearch.stores.protocol import StoreReader, StoreWriter
 from semsearch.stores.records import Space, StoredPassage
 from semsearch.types import (
-    Copies,
     Document,
-    DocumentState,
     EncoderLike,
     EncoderProtocol,
-    Facet,
-    Hit,
     JsonObject,
-    Keep,
-    Label,
-    LabelAccuracy,
-    Layout,
-    LayoutMethod,
-    Pair,
-    Period,
     Progress,
     Query,
     QueryFields,
     ReembedReport,
     Results,
-    Skipped,
     SqlRows,
     SyncReport,
-    Timeline,
-    Topics,
-    VectorSample,
     Where,
 )
 from semsearch.utils import plugins
-from semsearch.utils.arguments import between, several, whole_number
+from semsearch.utils.arguments import several, whole_number
 from semsearch.utils.vectors import own_rows, row_ids
 from semsearch.vector_index import backends
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
     from numpy.typing import ArrayLike
 
+    from semsearch.analysis.analysis import Analysis
     from semsearch.documents.loaders import Fields
     from semsearch.documents.page_image import PageImage
     from semsearch.encoders.base import BaseEncoder
     from semsearch.indexing.sources import SyncOptions
     from semsearch.stores.filters import Filter
     from semsearch.types import Vectors
-
-T = TypeVar("T")
 
 
 def _silent(_: Progress) -> None:
@@ -214,6 +191,13 @@ class Index:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def analysis(self) -> Analysis:
+        """What the index is like as a whole: copies, topics, labels, layouts, and whether it is as it should be."""
+        from semsearch.analysis import analysis  # 25 ms: a search needs none of it
+
+        return analysis.Analysis(self._reader, self.store.current)
+
     # ---- searching
 
     @property
@@ -259,28 +243,17 @@ class Index:
     async def asearch(
         self, query: str | Query = "", *, vector: ArrayLike | None = None, **fields: Unpack[QueryFields]
     ) -> Results:
-        """`search` for one query in a thread of a pool of four, so that an event loop goes on meanwhile.
-
-        The asynchronous methods of all indexes of a process share the pool: a fifth call waits for its turn.
-        """
-        return await _in_a_thread(partial(self.search, query, vector=vector, **fields))
+        """`search` for one query in a thread, so that an event loop goes on meanwhile; more of these: `AsyncIndex`."""
+        return await in_a_thread(partial(self.search, query, vector=vector, **fields))
 
     def similar(self, target: int | str | Path, **fields: Unpack[QueryFields]) -> Results:
         """The passages closest to a passage (its id), a document (its id) or a file, without those of the target."""
         like = str(target) if isinstance(target, Path) else target
         return self.search(Query(like=(like,), mode="semantic"), **fields)
 
-    async def asimilar(self, target: int | str | Path, **fields: Unpack[QueryFields]) -> Results:
-        """`similar` in a thread of the pool of `asearch`."""
-        return await _in_a_thread(partial(self.similar, target, **fields))
-
     def snippets(self, results: Results) -> list[Snippet]:
         """For each hit its sentence closest to the query, and the words that match."""
         return snippets(results, self._reader, self.store.current.now().searcher.queries)
-
-    def snippet(self, hit: Hit, query: Query) -> Snippet:
-        """The sentence of `hit` closest to the query, and the words that match."""
-        return self.snippets(Results(query, (hit,), {}))[0]
 
     # ---- inspecting
 
@@ -340,7 +313,7 @@ class Index:
             _check_page(limit, offset)
             wanted = None if ids is None else several(ids, "get", "ids", str)
             last = -1 if limit is None else offset + limit
-            condition = _condition(where, values)
+            condition = parse_filter(where, values=values)
             with self._reader.snapshot():
                 names = self._reader.document_ids(condition, ids=wanted, limit=last)
                 return list(map(_whole, self._reader.full_documents(names[offset:])))
@@ -352,33 +325,6 @@ class Index:
             raise NotFound(f"index {self.name} has no passage or document {str(target)!r}.", "Use the id of a hit.")
         return _whole(document)
 
-    @overload
-    async def aget(self, target: int | str) -> JsonObject: ...
-    @overload
-    async def aget(
-        self,
-        *,
-        ids: Sequence[str] | None = None,
-        where: Where | None = None,
-        values: Mapping[str, object] | None = None,
-        limit: int | None = None,
-        offset: int = 0,
-    ) -> list[JsonObject]: ...
-    async def aget(
-        self,
-        target: int | str | None = None,
-        *,
-        ids: Sequence[str] | None = None,
-        where: Where | None = None,
-        values: Mapping[str, object] | None = None,
-        limit: int | None = None,
-        offset: int = 0,
-    ) -> JsonObject | list[JsonObject]:
-        """`get` in a thread of the pool of `asearch`."""
-        if target is not None:
-            return await _in_a_thread(partial(self.get, target))
-        return await _in_a_thread(partial(self.get, ids=ids, where=where, values=values, limit=limit, offset=offset))
-
     def pages(
         self, *, where: Where | None = None, values: Mapping[str, object] | None = None, size: int = 1000
     ) -> Iterator[list[JsonObject]]:
@@ -389,18 +335,7 @@ class Index:
         added meanwhile are included where their id is still ahead. Raises UsageError, BadFilter.
         """
         whole_number("size", size)
-        return self._pages(_condition(where, values), size)
-
-    def _pages(self, condition: Filter | None, size: int) -> Iterator[list[JsonObject]]:
-        after = ""
-        while True:
-            with self._reader.snapshot():
-                names = self._reader.document_ids(condition, after=after, limit=size)
-                page = list(map(_whole, self._reader.full_documents(names)))
-            if not page:
-                return
-            yield page
-            after = page[-1]["document"]
+        return _pages(self._reader, parse_filter(where, values=values), size)
 
     def documents(
         self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0
@@ -415,12 +350,8 @@ class Index:
 
     def count(self, where: Where | None = None, *, values: Mapping[str, object] | None = None) -> int:
         """How many documents there are, or how many of them pass a filter. Raises BadFilter."""
-        condition = _condition(where, values)
+        condition = parse_filter(where, values=values)
         return self._reader.count_documents(condition)
-
-    async def acount(self, where: Where | None = None, *, values: Mapping[str, object] | None = None) -> int:
-        """`count` in a thread of the pool of `asearch`."""
-        return await _in_a_thread(partial(self.count, where, values=values))
 
     def vectors(self, ids: Sequence[int]) -> Vectors:
         """The unit vectors (n, d) of n passages, in the order of their ids. Raises NotFound."""
@@ -451,20 +382,11 @@ class Index:
         folded = [word.casefold() for word in several(words, "matching", "words", str)]
         with self._reader.snapshot():
             titles = [(row.uri, row.title) for row in self._reader.document_rows()]
-            if condition := parse_filter(written(where, values), path):
+            if condition := parse_filter(where, path, values):
                 allowed = set(self._reader.document_ids(condition))
                 titles = [each for each in titles if each[0] in allowed]
         texts = ((uri, f"{uri} {title or ''}".casefold()) for uri, title in titles)
         return [uri for uri, text in texts if all(word in text for word in folded)]
-
-    def states(self, ids: Sequence[str] | None = None) -> dict[str, DocumentState]:
-        """The present state of the file of each document (of `ids`, or of all).
-
-        "current": size and time are as when it was read. "changed": they differ. "unfinished": a part of it is not in
-        the index, and every update reads it again. "gone": it does not exist. "unseen": its whole folder is missing or
-        may not be read. "kept": the document has no file.
-        """
-        return file_states.states(self._reader, None if ids is None else several(ids, "states", "ids", str))
 
     def passages(self, document: str) -> list[JsonObject]:
         """The passages that a document was split into, in their order, each as `get` gives it. Raises NotFound."""
@@ -472,13 +394,6 @@ class Index:
             if not self._reader.document_ids(None, ids=[document]):
                 raise NotFound(f"index {self.name} has no document {document!r}.", "It may have been deleted.")
             return [_passage(found) for found in self._reader.passages(self._reader.passage_ids([document]))]
-
-    def facets(self) -> list[Facet]:
-        """The properties by which documents differ, for filters: file type, date, and the keys of the metadata.
-
-        Three passes over the documents: 2 s for 100,000 of them with five keys each.
-        """
-        return self._reader.facets()
 
     def page_image(self, document: str, page: int, *, width: int = 1400, text: str = "") -> PageImage:
         """Page `page` (from 1; past the end, the last) of the PDF that a document was read from, as PNG; and where the
@@ -507,231 +422,6 @@ class Index:
             raise UsageError(f"a statement of SQL is a text, not {statement!r}.", 'For example: sql("SELECT 1").')
         functions = sql_functions.functions(self, lambda text, k, where: self.search(text, k=k, where=where))
         return drivers.find(self.path).sql(self.path, statement, values, functions, seconds)
-
-    def texts(self) -> Iterator[str]:
-        """The text of every passage, in the order in which they were stored: what `train --from-index` reads."""
-        return base.texts(self._reader)
-
-    def sample_vectors(self, most: int = 20_000, *, letters: int = 400) -> VectorSample:
-        """At most `most` passages with their vectors and the first `letters` of their texts, always the same ones.
-
-        Raises UsageError for fewer than one.
-        """
-        whole_number("most", most)
-        return sampling.sample(self._reader, self.store.space, most, letters)
-
-    def layout(
-        self,
-        most: int = 30_000,
-        *,
-        method: LayoutMethod = "umap",
-        letters: int = 400,
-        progress: Callable[[Progress], None] = _silent,
-    ) -> Layout:
-        """At most `most` passages in the plane, as on the page Map. Nothing is encoded.
-
-        "pca" takes a second; "umap" some minutes for 30,000 passages in another process, once: the layout is a file
-        beside the index, which may be deleted. It is made anew when a fifth of the passages is new to it, or the
-        vectors are another encoder's; until then new ones are put between their neighbours in meaning. An exception of
-        `progress` ends the call. Raises UsageError, MissingExtra without the extra `map`, SemsearchError where UMAP
-        fails.
-        """
-        whole_number("most", most)
-        if method not in get_args(LayoutMethod):
-            raise UnknownName("layout", str(method), get_args(LayoutMethod))
-        return layout.layout(self._reader, self.store.space, most, method, letters, progress)
-
-    def kept_layout(self, sample: VectorSample) -> Layout | None:
-        """The layout by UMAP of a sample of this index, as far as an earlier `layout` was kept; None where it was not,
-        or does not fit any more.
-        """
-        places = layout.fitting(self.path, self.store.space, sample)
-        return None if places is None else Layout(sample, places, "umap")
-
-    def paraphrase_mining(
-        self,
-        *,
-        threshold: float = 0.0,
-        max_pairs: int = mining.MAX_PAIRS,
-        where: Where | None = None,
-        values: Mapping[str, object] | None = None,
-    ) -> list[Pair[int]]:
-        """The `max_pairs` closest pairs of passages of different documents, as passage ids; see `paraphrase_mining`.
-
-        Nothing is encoded. Of n passages up to 100,000 all pairs are compared, O(n² d), with all vectors in memory. Of
-        more, each is compared with the 100 that are nearest in the vector index, and a block of 1,000 is in memory: a
-        pair beyond these is not found. Raises UsageError, BadFilter.
-        """
-        mining.check(threshold=threshold, max_pairs=max_pairs)
-        condition = _condition(where, values)
-        return mining.passage_pairs(self._reader, self.store.space, condition, threshold, max_pairs)
-
-    def near_duplicates(
-        self,
-        *,
-        threshold: float = mining.SAME,
-        where: Where | None = None,
-        values: Mapping[str, object] | None = None,
-    ) -> list[list[str]]:
-        """Groups of documents that nearly agree, by id, the largest group first; see `near_duplicates`.
-
-        The vector of a document is the mean of those of its passages; nothing is encoded. O(n² d) for n documents.
-        Raises UsageError, BadFilter.
-        """
-        mining.check(threshold=threshold)
-        return self._document_groups(where, values, partial(mining.near_duplicates, threshold=threshold))
-
-    def copies(
-        self,
-        *,
-        threshold: float = copies.CLOSE,
-        words: float = copies.WORDS,
-        exact: bool = False,
-        keep: Keep = "longest",
-        where: Where | None = None,
-        values: Mapping[str, object] | None = None,
-        progress: Callable[[Progress], None] = _silent,
-    ) -> list[Copies]:
-        """Documents that repeat others, each with the one to keep: `semsearch dedup`. Nothing is deleted.
-
-        A copy has the text of the document to keep. Or its vector, the mean of those of its passages, has a cosine of
-        at least `threshold` with that one, and they share at least `words` (0..1) of their words; not with `exact`.
-        `keep` prefers the document with the "longest" text, the "newest" or "oldest" file, or the "first" name.
-        O(n² d) for n documents up to 100,000. Of more, each is compared with what is near three of its passages in the
-        vector index, and vectors and words are in temporary files. An exception of `progress` ends the call. Raises
-        UsageError, BadFilter.
-        """
-        mining.check(threshold=threshold)
-        between("words", words, 0, 1, "It is a share, for example 0.8.")
-        if keep not in copies.RULES:
-            raise UnknownName("document to keep", str(keep), copies.RULES)
-        wanted = copies.Wanted(threshold, words, exact, keep)
-        return copies.copies(self._reader, self.store.space, _condition(where, values), wanted, progress)
-
-    def clusters(
-        self,
-        *,
-        threshold: float | None = None,
-        min_size: int | None = None,
-        k: int | None = None,
-        where: Where | None = None,
-        values: Mapping[str, object] | None = None,
-    ) -> list[list[str]]:
-        """Clusters of documents, by id: the largest first, the most central document of each first; see `clusters`.
-
-        The vector of a document is the mean of those of its passages; nothing is encoded. O(n² d) for n documents, with
-        `k` O(n k d). Raises UsageError, BadFilter.
-        """
-        mining.check_clusters(threshold, min_size, k)
-        clustered = partial(mining.clustered, threshold=threshold, min_size=min_size, k=k)
-        return self._document_groups(where, values, clustered)
-
-    def topics(
-        self,
-        k: int | None = None,
-        *,
-        threshold: float | None = None,
-        min_size: int | None = None,
-        where: Where | None = None,
-        values: Mapping[str, object] | None = None,
-        progress: Callable[[Progress], None] = _silent,
-    ) -> Topics:
-        """Clusters of documents with names, examples and coherence, the largest first: `semsearch cluster`.
-
-        `k` clusters cover all documents, by k-means; without it their number is chosen, at most 100, by the mean
-        silhouette of a sample. With `threshold` or `min_size` as `clusters` has them, some are in none. Names are words
-        that many documents of a cluster have and few others. Of n documents 20,000 are clustered, and all others join
-        the nearest centre: O(n k d), and memory for 20,000 vectors. A threshold takes O(n² d) and at most 100,000
-        documents. An exception of `progress` ends the call. Raises UsageError, BadFilter.
-        """
-        mining.check_clusters(threshold, min_size, k)
-        wanted = topic_clusters.Wanted(k, threshold, min_size)
-        return topic_clusters.topics(
-            self._reader, self.store.space, _condition(where, values), wanted, group_names, progress
-        )
-
-    def timeline(self, topics: Topics, *, by: Period = "auto", field: str | None = None) -> Timeline:
-        """How many documents of each topic there are in each day, month or year, by their dates.
-
-        The date of a document is the ISO date in its metadata `field`. Without `field` it is that of "date", else that
-        of its file. "auto" counts by day up to 45 days, and by month up to three years. Raises NotFound where no
-        document has a date.
-        """
-        return timeline.timeline(self._reader, topics, by, field)
-
-    def days(self, ids: Sequence[str], *, field: str | None = None) -> dict[str, str]:
-        """The ISO day of each of these documents that has one, as in `timeline`: of its metadata or of its file."""
-        return timeline.days(self._reader, several(ids, "days", "ids", str), field)
-
-    def label(
-        self,
-        examples: Sequence[tuple[str, str]],
-        *,
-        folds: int = labeller.FOLDS,
-        reject: float = labeller.REJECT,
-        where: Where | None = None,
-        values: Mapping[str, object] | None = None,
-        progress: Callable[[Progress], None] = _silent,
-    ) -> tuple[dict[str, Label], LabelAccuracy]:
-        """The label of each document, by id, as in the examples (text, label), and how well these are labelled.
-
-        The examples are encoded; documents are labelled by the vectors that they have (the mean of those of their
-        passages), and those without a vector are left out. Each example is labelled by those of the other `folds`. A
-        document that is less like its label than all but the share `reject` of these gets the label None. Nothing is
-        changed. Raises UsageError, BadFilter, EncoderMismatch.
-        """
-        pairs = labeller.checked(examples)
-        condition = _condition(where, values)
-        vectors = self.store.encoder.encode([text for text, _ in pairs], role="passage")
-        learned = labeller.Labeller(vectors, [label for _, label in pairs], folds=folds, reject=reject)
-        with self._reader.snapshot():
-            names = self._reader.document_ids(condition)
-            return labeller.label_documents(self._reader, self.store.space, names, learned, progress), learned.accuracy
-
-    def _document_groups(
-        self, where: Where | None, values: Mapping[str, object] | None, grouped: Callable[[Vectors], list[list[int]]]
-    ) -> list[list[str]]:
-        """The groups that a function finds among the mean vectors of documents, by id."""
-        names, vectors = document_vectors.document_vectors(self._reader, self.store.space, _condition(where, values))
-        return [[names[at] for at in group] for group in grouped(vectors)]
-
-    def skipped(self) -> list[Skipped]:
-        """The skipped files, with reasons: of the last run over all that the index follows, and of the runs since.
-
-        Of two reasons for one file the newer counts.
-        """
-        found: dict[str, Skipped] = {}
-        for run in self._reader.runs():
-            older = {each["path"]: Skipped(each["path"], each["reason"]) for each in run.get("skipped", ())}
-            found = {**older, **found}
-            if run.get("whole", True):
-                break
-        return list(found.values())
-
-    def verify(self, progress: Callable[[Progress], None] = _silent) -> list[str]:
-        """Every problem: counts, checksums, orphan rows, caches that differ from the store. Empty is good.
-
-        `progress` is called before each check and during it; an exception in it ends the checks.
-        """
-        return self._reader.verify(progress)
-
-    def audit(self, *, sample: int = 200, k: int = 10) -> JsonObject:
-        """Recall and speed of dense search against exact search, and what has gone stale or astray.
-
-        The queries are `sample` of the index's own vectors. `exact`: every stored vector is compared, there is nothing
-        to measure, and recall is None. `filters`: the same among random shares of the passages, `recall_filtered` the
-        lowest of their recalls; recalls are in 0 … 1, ms is a median. `orphans`: vectors without a passage, and
-        passages and documents without a vector. `duplicates`: passages with the text of another, and the share of
-        the sample with a near copy. `drift`: 50 passages, encoded again; None without an encoder. `truncation`: how
-        many of them are longer than the encoder reads. `files`: the number of documents by state, as in `states`.
-        Raises UsageError for a `sample` or `k` below 1.
-        """
-        whole_number("sample", sample)
-        whole_number("k", k)
-        encoder = self.store.encoder if self.store.space.has_encoder else None
-        context = bool(self._reader.state().recipe.get("context", False))
-        found = audit.audit(self._reader, self.store.space, encoder, context=context, sample=sample, k=k)
-        return {**found, "files": dict(Counter(file_states.states(self._reader).values()))}
 
     # ---- changing
 
@@ -797,14 +487,6 @@ class Index:
         """`add`, which replaces documents with the same id, under the name that vector databases have for it."""
         return self.add(documents, vectors=vectors)
 
-    async def aadd(self, documents: Iterable[Document], *, vectors: ArrayLike | None = None) -> SyncReport:
-        """`add` in a thread of the pool of `asearch`."""
-        return await _in_a_thread(partial(self.add, documents, vectors=vectors))
-
-    async def aupsert(self, documents: Iterable[Document], *, vectors: ArrayLike | None = None) -> SyncReport:
-        """`upsert` in a thread of the pool of `asearch`."""
-        return await _in_a_thread(partial(self.upsert, documents, vectors=vectors))
-
     def update(
         self, ids: str | Sequence[str], *, metadata: Mapping[str, object] | None = None, text: str | None = None
     ) -> SyncReport:
@@ -832,12 +514,6 @@ class Index:
         with self.store.writing(needs_encoder=False) as writer:
             return writer.annotate(wanted, metadata)
 
-    async def aupdate(
-        self, ids: str | Sequence[str], *, metadata: Mapping[str, object] | None = None, text: str | None = None
-    ) -> SyncReport:
-        """`update` in a thread of the pool of `asearch`."""
-        return await _in_a_thread(partial(self.update, ids, metadata=metadata, text=text))
-
     def _updated(self, name: str, metadata: Mapping[str, object], text: str | None) -> Document:
         document = next(iter(self._reader.full_documents([name])), None)
         if document is None:
@@ -846,23 +522,21 @@ class Index:
         changed = replace(document, metadata=merged)
         return changed if text is None else replace(changed, text=text, marks=())
 
-    def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
-        """Add the content of standard input: one text, or records (`options.kind`). A dry run takes no lock."""
-        with self.store.writing(dry_run=options.dry_run) as writer:
-            return writer.add_stream(stream, options)
-
     def add_files(
         self,
-        files: Iterable[tuple[str, BinaryIO]],
+        files: Iterable[tuple[str, BinaryIO]] | BinaryIO,
         progress: Callable[[Progress], None] = _silent,
         options: SyncOptions | None = None,
     ) -> SyncReport:
         """Add files, each a name and its content, as documents; they are not followed.
 
         Their documents get the ids that `sync` would choose, and replace those with the same ids. Unreadable files are
-        in the report's `skipped`. Of `options`, only `kind`, `fields`, `force` and `dry_run` have an effect.
+        in the report's `skipped`. One stream without a name, such as standard input, is one text, or records. Of
+        `options`, only `kind`, `fields`, `force` and `dry_run`, which takes no lock, have an effect.
         """
         with self.store.writing(dry_run=options is not None and options.dry_run) as writer:
+            if hasattr(files, "read"):
+                return writer.add_stream(cast(BinaryIO, files), options)
             return writer.add_files(list(files), options, progress)
 
     def sync(
@@ -897,20 +571,10 @@ class Index:
         """
         if (ids is None) == (where is None):
             raise UsageError("delete() takes either ids or where.", 'Write delete(["a", "b"]) or delete(where="…").')
-        condition = _condition(where, values)  # may be refused, so before the lock is taken
+        condition = parse_filter(where, values=values)  # may be refused, so before the lock is taken
         with self.store.writing() as writer:
             names = self._reader.document_ids(condition) if ids is None else several(ids, "delete", "ids", str)
             return writer.delete(names, progress)
-
-    async def adelete(
-        self,
-        ids: Iterable[str] | None = None,
-        *,
-        where: Where | None = None,
-        values: Mapping[str, object] | None = None,
-    ) -> int:
-        """`delete` in a thread of the pool of `asearch`."""
-        return await _in_a_thread(partial(self.delete, ids, where=where, values=values))
 
     def reembed(
         self,
@@ -957,10 +621,6 @@ class Index:
             self.store.switch(model, owned=isinstance(chosen, str))
             return report
 
-    async def areembed(self, encoder: EncoderLike | str | None = None, *, keep_old: bool = False) -> ReembedReport:
-        """`reembed` in a thread of the pool of `asearch`."""
-        return await _in_a_thread(partial(self.reembed, encoder, keep_old=keep_old))
-
 
 def encoder_of(encoder: EncoderLike | str | None, dimensions: int | None, index: str) -> BaseEncoder:
     """The encoder of a new index. Raises UsageError unless there is either an encoder or a width."""
@@ -979,22 +639,16 @@ def encoder_of(encoder: EncoderLike | str | None, dimensions: int | None, index:
     return load(encoder) if isinstance(encoder, str) else as_encoder(encoder)
 
 
-async def _in_a_thread(call: Callable[[], T]) -> T:
-    import asyncio  # 25 ms, and only asynchronous callers need it
-
-    return await asyncio.get_running_loop().run_in_executor(_pool(), call)
-
-
-@lru_cache(maxsize=1)
-def _pool() -> ThreadPoolExecutor:
-    """The threads of the asynchronous methods, shared by all indexes of the process."""
-    from concurrent.futures import ThreadPoolExecutor  # for asynchronous callers only
-
-    return ThreadPoolExecutor(max_workers=4, thread_name_prefix="semsearch")
-
-
-def _condition(where: Where | None, values: Mapping[str, object] | None) -> Filter | None:
-    return parse_filter(written(where, values), None)
+def _pages(reader: StoreReader, condition: Filter | None, size: int) -> Iterator[list[JsonObject]]:
+    after = ""
+    while True:
+        with reader.snapshot():
+            names = reader.document_ids(condition, after=after, limit=size)
+            page = list(map(_whole, reader.full_documents(names)))
+        if not page:
+            return
+        yield page
+        after = page[-1]["document"]
 
 
 def _check_page(limit: int | None, offset: int) -> None:

@@ -14,7 +14,7 @@ from semsearch.types import DocumentState
 
 
 def states(reader: StoreReader, ids: Sequence[str] | None = None) -> dict[str, DocumentState]:
-    """The result of `Index.states`, by document. A file is checked once, even if it has many records."""
+    """The result of `Analysis.states`, by document. A file is checked once, even if it has many records."""
     state = cache(partial(_state, FilePresence()))
     with reader.snapshot():
         files = {source.id: source for source in reader.sources()}

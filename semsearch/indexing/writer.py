@@ -114,7 +114,8 @@ class IndexWriter:
         self._add_run(replace(report, vectors=salvaged.passages, embedded=salvaged.embedded))
         return salvaged
 
-    def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
+    def add_stream(self, stream: BinaryIO, options: SyncOptions | None) -> SyncReport:
+        options = options or SyncOptions()
         self._require_encoder()
         with self._run(force=options.force) as run:
             items = uploads.stream_documents(stream, options.kind or "auto", options.fields or Fields())

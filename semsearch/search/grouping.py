@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from semsearch.documents.file_access import FilePresence
-from semsearch.search.groups import shared_words
+from semsearch.search import shared_words
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import StoredPassage
 from semsearch.types import Query

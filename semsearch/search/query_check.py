@@ -6,11 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import inf
 from numbers import Real
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from semsearch.errors import BadFilter, UnknownName, UsageError
 from semsearch.types import Group, Mode, Query, QueryFields, Where
 from semsearch.utils.arguments import between, whole_number
+
+if TYPE_CHECKING:
+    from semsearch.stores.filters import Filter
 
 LONGEST = 200_000  # characters of all texts of a query; an encoder reads some thousand of them at most
 FIELDS = tuple(QueryFields.__annotations__)
@@ -51,6 +54,19 @@ def written(where: Where | None, values: Mapping[str, object] | None = None) -> 
     if values is not None:
         raise BadFilter("a structure has its values inside.", "Leave out values, or write the filter as text.")
     return filter_text.from_mapping(where)
+
+
+def parse_filter(
+    where: Where | None, path: str | None = None, values: Mapping[str, object] | None = None
+) -> Filter | None:
+    """A filter and a pattern for paths as one tree, None for neither. Raises BadFilter."""
+    text = written(where, values)
+    if text is None and path is None:
+        return None
+
+    from semsearch.search import filter_parser  # 15 ms that most queries do not need
+
+    return filter_parser.both(text, path)
 
 
 def _several(value: object) -> tuple[object, ...]:

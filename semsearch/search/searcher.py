@@ -21,7 +21,7 @@ from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import EncodingFailed, NotFound, UsageError
 from semsearch.search import fusion, reranking
 from semsearch.search.grouping import Collapsed, CollapsedHit, collapse
-from semsearch.search.query_check import check, texts_to_encode
+from semsearch.search.query_check import check, parse_filter, texts_to_encode
 from semsearch.stores import foreign_questions
 from semsearch.stores.protocol import Allowed, Lexical, StoreReader
 from semsearch.stores.records import Space
@@ -32,7 +32,6 @@ from semsearch.utils.quantities import rounded_down
 from semsearch.utils.vectors import row_ids, unit_rows
 
 if TYPE_CHECKING:
-    from semsearch.stores.filters import Filter
     from semsearch.types import Ids, Vectors
     from semsearch.utils.strength import NullDistribution
 
@@ -399,16 +398,6 @@ def _steps(query: Query, ranked: fusion.Fused | None) -> list[int]:
 def _words(query: Query) -> str:
     """All texts that pull the query towards a meaning, for lexical search."""
     return " ".join([query.text, *(text for text, _ in query.more)]).strip()
-
-
-def parse_filter(where: str | None, path: str | None) -> Filter | None:
-    """An expression of the filter language and a pattern for paths as one tree, None for neither. Raises BadFilter."""
-    if where is None and path is None:
-        return None
-
-    from semsearch.search import filter_parser  # 15 ms that most queries do not need
-
-    return filter_parser.both(where, path)
 
 
 def _linear(query: Query, channels: _Channels, cosines: Mapping[int, float], lexical: Lexical | None) -> fusion.Fused:

@@ -105,7 +105,9 @@ def test_an_index_is_made_and_every_page_acts_on_it_alone(
     until(lambda: [each for each in browser.downloads.iterdir() if each.name == "letters.dump" and each.stat().st_size])
     assert admin.names(home) == ["aaa", "letters"]
     with Index.open(home / "aaa") as other, Index.open(home / "letters") as index:
-        assert list(other.texts()) == ["Of another index."] and list(index.texts()) == ["A diesel engine."]
+        assert list(other.analysis.texts()) == ["Of another index."] and list(index.analysis.texts()) == [
+            "A diesel engine."
+        ]
         assert index.info()["recipe"]["splitter"]["size"] == 64
 
 

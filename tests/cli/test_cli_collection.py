@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.commandline import CommandLine
 
-from semsearch import Index
+from semsearch.analysis import Analysis
 
 TEXTS = {f"{animal}.txt": f"A note about the {animal}, number {at}." for at, animal in enumerate(
     ("ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay", "kite", "lynx"))}  # fmt: skip
@@ -255,7 +255,7 @@ def test_audit_says_what_is_exact_and_what_is_stale(animals: CommandLine) -> Non
 def test_audit_fails_under_a_recall_that_is_not_reached(animals: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     found = {**animals.ok("audit", "--json").json, "exact": False, "recall": 0.9, "recall_filtered": 0.7}
     found["plan"] = {"backend": "ivf", "why": "many vectors"}
-    monkeypatch.setattr(Index, "audit", lambda *_, **__: found)
+    monkeypatch.setattr(Analysis, "audit", lambda *_, **__: found)
     assert "0.9000" in animals.ok("audit", "--fail-under", 0.7).out
     failed = animals("audit", "--fail-under", 0.8)
     assert failed.code == 5 and "recall 0.700 is below 0.8." in failed.err

@@ -29,7 +29,7 @@ def test_recall_is_that_of_the_ranks_in_every_mode(cli: CommandLine, notes: str)
     found = cli.ok("eval", "own", notes, "--sample", 3, "--seed", 7, "-k", 2, "--json").json
     assert (found["index"], found["k"], found["seed"]) == (notes, 2, 7)
     with semsearch.Index.open(notes) as index:
-        asked = sample_sentences(index.texts(), 3, 7)
+        asked = sample_sentences(index.analysis.texts(), 3, 7)
         for mode, one in found["modes"].items():
             hits = [index.search(text, k=2, mode=mode, group="passage") for text in asked]
             ranks = [known_item_rank(text, [hit.text for hit in each]) for text, each in zip(asked, hits, strict=True)]
@@ -43,7 +43,7 @@ def test_recall_is_that_of_the_ranks_in_every_mode(cli: CommandLine, notes: str)
 def test_the_comparison_of_spaces_ranks_the_same_sentences_alike(cli: CommandLine, notes: str) -> None:
     found = cli.ok("eval", "own", notes, "--mode", "keyword", "--json").json["modes"]["keyword"]
     with semsearch.Index.open(notes) as index:
-        compared = evaluate_known_items(index.search, sample_sentences(index.texts()), "keyword", 10)
+        compared = evaluate_known_items(index.search, sample_sentences(index.analysis.texts()), "keyword", 10)
     assert (found["queries"], found["recall@10"]) == (compared["queries"], compared["recall@10"])
 
 

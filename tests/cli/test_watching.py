@@ -79,7 +79,7 @@ def test_bursts_are_folded_renames_encode_nothing_and_a_vanished_folder_is_waite
         assert running.wait(timeout=60) == 143
         assert "another attempt" not in (rest := running.stderr.read()) and "Traceback" not in rest
     with Index.open("notes") as index:
-        assert len(index) == 52 and not index.verify()
+        assert len(index) == 52 and not index.analysis.verify()
 
 
 class Silent:

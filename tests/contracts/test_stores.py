@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from semsearch import Document, Index, Query, Splitter, admin, stores
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import Corrupt, Locked, NotFound, SemsearchError, UnknownName, Unreadable, UsageError
-from semsearch.search.searcher import parse_filter
+from semsearch.search.query_check import parse_filter
 from semsearch.stores import base, drivers
 from semsearch.stores.drivers import StoreDriver
 from semsearch.stores.filters import And, Compare, Contains, Exists, Field, Filter, Not, Or, PathGlob
@@ -1106,22 +1106,27 @@ def used(driver: StoreDriver, monkeypatch: pytest.MonkeyPatch, home: Path, folde
                 for each in index.snippets(index.search("violin", mode="semantic", k=1))
             ]
         )
-        said += [index.get("own"), len(index.passages("engines.md")), index.matching(words=["kitchen"]), index.states()]
-        said.append({each.key for each in index.facets()})
+        said += [
+            index.get("own"),
+            len(index.passages("engines.md")),
+            index.matching(words=["kitchen"]),
+            index.analysis.states(),
+        ]
+        said.append({each.key for each in index.analysis.facets()})
         (folder / "music.txt").unlink()
         (folder / "kitchen" / "bread.txt").rename(folder / "bread.txt")
         report = index.sync()
         said.append((report.deleted, report.moved, report.added, report.unchanged))
         said.append([each["id"] for each in index.documents()])
         said.append(index.add_files([("c.txt", io.BytesIO(b"Cold rain."))]).added)
-        said.append((index.delete(["own", "unknown"]), len(index), index.verify()))
-        said.append(len(index.sample_vectors(3).ids))
+        said.append((index.delete(["own", "unknown"]), len(index), index.analysis.verify()))
+        said.append(len(index.analysis.sample_vectors(3).ids))
         said.append({key: index.info()[key] for key in ("name", "documents", "passages", "vectors", "recipe")})
         admin.compact(index)
         admin.rebuild(index, "exact")
         note("tea", mode="semantic", k=2)
         report = index.reembed(HashingEncoder(64), keep_old=True)
-        said.append((report.passages, report.encoded, report.kept, index.verify()))
+        said.append((report.passages, report.encoded, report.kept, index.analysis.verify()))
         note("tea", mode="semantic", k=2)
         with Index.open(index.path, space=index.info()["spaces"][1]["id"]) as kept:
             said.append([hit.document for hit in kept.search("tea", mode="semantic", k=2)])

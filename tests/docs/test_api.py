@@ -32,7 +32,7 @@ def test_every_public_name_is_on_the_page(reference: ModuleType) -> None:
     headings = {line.removeprefix("### ") for line in PAGE.splitlines() if line.startswith("### ")}
     for package in reference.PACKAGES:
         names = set(importlib.import_module(package).__all__)
-        names -= {"admin", "evaluation", "export", "prompts", "training", "types"}
+        names -= {"admin", "analysis", "evaluation", "export", "prompts", "training", "types"}
         errors = {name for name in names if f" {name} " in PAGE.partition("### Errors\n")[2].partition("### ")[0]}
         names |= {"export"} if package == "semsearch.export" else set()
         missing = names - headings - errors - {"SemsearchError"}
@@ -55,7 +55,7 @@ def test_every_public_method_is_on_the_page(name: str) -> None:
     assert {each for each in methods if f"#### {name}.{each}\n" not in PAGE} == set()
 
 
-@pytest.mark.parametrize("name", ["semsearch", "admin", "prompts"])
+@pytest.mark.parametrize("name", ["semsearch", "admin", "analysis", "prompts"])
 def test_every_example_runs(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     run(CHECKOUT / "docs" / "api" / f"{name}.txt")

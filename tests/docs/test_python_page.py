@@ -20,5 +20,7 @@ def test_the_examples_run() -> None:
 
 
 def test_every_asynchronous_method_is_named() -> None:
-    methods = {name for name in vars(semsearch.Index) if name[0] == "a" and name[1:] in vars(semsearch.Index)}
-    assert methods and {name for name in methods if f"`{name}`" not in PAGE} == set()
+    methods = {name for name in vars(semsearch.AsyncIndex) if name[0] != "_"}
+    assert (
+        methods and {name for name in methods if f"`{name}`" not in PAGE.partition("`AsyncIndex(index)`")[2]} == set()
+    )

@@ -106,7 +106,7 @@ def test_datasette_and_sqlite_utils_show_the_views(home: Path) -> None:
     ran = subprocess.run(line, capture_output=True, check=True)
     assert [row["document"] for row in json.loads(ran.stdout)] == ["boiler", "bread"]
     with Index.open("notes", home=home) as index:
-        assert index.verify() == []
+        assert index.analysis.verify() == []
 
 
 def _answer(process: subprocess.Popen[bytes], port: int, path: str) -> Any:

@@ -130,7 +130,7 @@ def test_writers_take_turns_and_lose_nothing(tmp_path: Path, together: Together)
         together.run(lambda: [admin.compact(index) for _ in range(4)])
         together.finish()
         assert len(index) == 1 + 3 * 5 * 4
-        assert index.verify() == []
+        assert index.analysis.verify() == []
 
 
 def test_of_two_threads_that_add_one_document_one_adds_and_one_finds_it(tmp_path: Path, together: Together) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from semsearch.evaluation import group_names
+from semsearch.analysis import group_names
 
 
 def test_a_group_is_named_by_words_that_the_others_lack() -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from semsearch.analysis import nested_topics
 from semsearch.errors import UsageError
-from semsearch.evaluation import nested_topics
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors

@@ -76,7 +76,7 @@ class Place:
         found = {}
         for name in admin.names(self.folder / "home"):
             with Index.open(self.folder / "home" / name) as index:
-                found[name] = (documents(index.path), index.verify())
+                found[name] = (documents(index.path), index.analysis.verify())
         return found
 
 

@@ -53,5 +53,5 @@ def texts(folder: Path) -> dict[str, str]:
 def state(index: Path) -> dict[str, str]:
     """The text of every document."""
     with Index.open(index) as opened:
-        assert opened.verify() == []
+        assert opened.analysis.verify() == []
         return {document["document"]: document["text"] for document in opened.get()}

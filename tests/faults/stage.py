@@ -225,7 +225,7 @@ def answers(folder: Path) -> list[Any]:
 def problems(folder: Path) -> list[str]:
     """What `verify` finds."""
     with Index.open(folder) as index:
-        return index.verify()
+        return index.analysis.verify()
 
 
 def _reading(folder: Path) -> sqlite3.Connection:

@@ -140,7 +140,7 @@ def test_two_writers_and_eight_readers_share_an_index(tmp_path: Path) -> None:
         refused = [message for kind, message, _ in one if kind == "refused"]
         assert all(f"(pid {other})" in message or "by another process." in message for message in refused)
     with Index.open(folder) as index:
-        assert index.verify() == []
+        assert index.analysis.verify() == []
         assert all(writers.problems_of(index, number) == [] for number in range(8))
         last = {number: {one[number] for one in map(last_words, said) if number in one} for number in range(8)}
         for number, words in last.items():

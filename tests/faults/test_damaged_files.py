@@ -131,7 +131,7 @@ def hits(index: Index, question: str, mode: Any, **more: Any) -> list[Any]:
 def found_by_verify(folder: Path) -> bool:
     try:
         with Index.open(folder) as index:
-            return bool(index.verify())
+            return bool(index.analysis.verify())
     except SemsearchError:
         return True
 

@@ -104,12 +104,12 @@ def test_a_refused_file_is_met_again_only_when_it_or_the_limits_have_changed(
     def run(*paths: Path, **options: Any) -> tuple[list[str], list[str]]:
         reads.clear()
         report = made.sync(list(paths), SyncOptions(**options))
-        assert [skipped.path for skipped in made.skipped()] == [each.path for each in report.skipped] or paths
+        assert [skipped.path for skipped in made.analysis.skipped()] == [each.path for each in report.skipped] or paths
         return reads.copy(), [skipped.path for skipped in report.skipped]
 
     with Index.create(tmp_path / "index", encoder="hashing") as made:
         assert run(folder) == (["a.pdf", "b.html"], ["a.pdf"])
-        assert "raise read_memory_mb" in made.skipped()[0].reason
+        assert "raise read_memory_mb" in made.analysis.skipped()[0].reason
         assert run() == ([], ["a.pdf"])
         assert run(folder / "b.html") == ([], [])  # a run that does not see the file
         assert run() == ([], ["a.pdf"])

@@ -96,7 +96,7 @@ def test_only_the_texts_at_which_an_encoder_fails_are_skipped_and_named(tmp_path
         vectors = index.vectors([hit.id for hit in index.search("number 4 ships", k=100)])
         assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
         admin.compact(index)
-        assert index.verify() == []
+        assert index.analysis.verify() == []
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -166,7 +166,7 @@ def test_an_encoder_that_stops_working_loses_no_batch_that_was_stored(tmp_path: 
         encoder.fault = lambda texts, rows: setattr(encoder, "trigger", "") or raises(ValueError("gone"))(texts, rows)
         with pytest.raises(EncodingFailed, match="gone"):
             index.add(documents(1000))
-        assert len(index) == 512 and index.verify() == []
+        assert len(index) == 512 and index.analysis.verify() == []
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, SystemExit])

@@ -126,4 +126,4 @@ def every_file_is_accounted_for(folder: Path, index: Path, *, records: bool) -> 
         there = {each["id"].partition("#")[0] for each in made.documents()} | {each.path for each in report.skipped}
         assert all(skipped.reason for skipped in report.skipped)
         assert records or {path.name for path in folder.iterdir()} <= there
-        assert made.verify() == []
+        assert made.analysis.verify() == []

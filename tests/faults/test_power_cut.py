@@ -110,7 +110,7 @@ def problems(home: Path) -> list[str]:
     for folder in home.iterdir():
         if admin.exists(folder):
             with Index.open(folder) as index:
-                found += index.verify()
+                found += index.analysis.verify()
     return found
 
 

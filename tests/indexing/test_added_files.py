@@ -57,11 +57,11 @@ def test_added_files_are_read_with_the_chosen_loader_and_fields(notes: Index) ->
 
 def test_a_dry_run_of_added_files_reports_and_changes_nothing(notes: Index) -> None:
     notes.add([Document("a.md", "One.")])
-    runs = len(notes.skipped())
+    runs = len(notes.analysis.skipped())
     report = notes.add_files([*named(a_md="Two.", b_md="Two."), ("c.bin", io.BytesIO(bytes(range(256))))],
                              options=SyncOptions(dry_run=True))  # fmt: skip
     assert (report.changed, report.added, [each.path for each in report.skipped]) == (1, 1, ["c.bin"])
-    assert (notes.get("a.md")["text"], len(notes), len(notes.skipped())) == ("One.", 1, runs)
+    assert (notes.get("a.md")["text"], len(notes), len(notes.analysis.skipped())) == ("One.", 1, runs)
 
 
 def test_standard_input_does_not_replace_a_document_of_a_followed_folder(notes: Index, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_standard_input_does_not_replace_a_document_of_a_followed_folder(notes: 
     (tmp_path / "docs" / "a.md").write_text("From the folder.", encoding="utf-8")
     notes.sync(tmp_path / "docs")
     rows = b'{"id": "a.md", "text": "Piped."}\n{"id": "b", "text": "Piped."}\n'
-    report = notes.add_stream(io.BytesIO(rows), SyncOptions(kind="jsonl"))
+    report = notes.add_files(io.BytesIO(rows), options=SyncOptions(kind="jsonl"))
     assert (report.added, [each.path for each in report.skipped]) == (1, ["a.md"])
     assert notes.get("a.md")["text"] == "From the folder."
 
@@ -112,19 +112,22 @@ def test_deleting_reports_progress_and_deletes_nothing_where_it_is_interrupted(n
 def test_skipped_files_are_listed_until_the_next_complete_run(notes: Index, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.pdf").write_bytes(b"%PDF broken")
-    assert notes.skipped() == []
+    assert notes.analysis.skipped() == []
     notes.sync(tmp_path / "docs")
     notes.add_files([("b.bin", io.BytesIO(bytes(range(256))))])
     notes.add([Document("fine", "A text.")])
-    assert {each.path: each.reason[:11] for each in notes.skipped()} == {"a.pdf": "not a reada", "b.bin": "binary file"}
+    assert {each.path: each.reason[:11] for each in notes.analysis.skipped()} == {
+        "a.pdf": "not a reada",
+        "b.bin": "binary file",
+    }
     notes.sync()
-    assert [each.path for each in notes.skipped()] == ["a.pdf"]
+    assert [each.path for each in notes.analysis.skipped()] == ["a.pdf"]
 
 
 def test_verifying_reports_progress(notes: Index) -> None:
     notes.add([Document("a", "A text.")])
     steps: list[Progress] = []
-    assert notes.verify(steps.append) == []
+    assert notes.analysis.verify(steps.append) == []
     assert [step.done for step in steps] == list(range(steps[0].total))
     assert {"documents", "vectors"} <= {step.item for step in steps}
 
@@ -151,14 +154,20 @@ def test_the_state_of_a_document_is_that_of_its_file(notes: Index, tmp_path: Pat
         os.utime(folder / name, (1_000_000_000, 1_000_000_000))
     notes.sync(folder)
     notes.add([Document("own", "A text.")])
-    assert notes.states() == {"a.md": "current", "b.md": "current", "r1": "current", "r2": "current", "own": "kept"}
+    assert notes.analysis.states() == {
+        "a.md": "current",
+        "b.md": "current",
+        "r1": "current",
+        "r2": "current",
+        "own": "kept",
+    }
     (folder / "a.md").write_text("Another A.", encoding="utf-8")
     (folder / "b.md").unlink()
-    assert notes.states(["a.md", "b.md", "nowhere"]) == {"a.md": "changed", "b.md": "gone"}
+    assert notes.analysis.states(["a.md", "b.md", "nowhere"]) == {"a.md": "changed", "b.md": "gone"}
     notes.delete(["r1"])
-    assert notes.states(["r2"]) == {"r2": "unfinished"}, "the next update brings r1 back"
+    assert notes.analysis.states(["r2"]) == {"r2": "unfinished"}, "the next update brings r1 back"
     folder.rename(tmp_path / "unplugged")
-    assert notes.states(["a.md"]) == {"a.md": "unseen"}
+    assert notes.analysis.states(["a.md"]) == {"a.md": "unseen"}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no file may be called so there")
@@ -168,7 +177,7 @@ def test_a_file_is_gone_whatever_its_folder_is_called(notes: Index, tmp_path: Pa
     (folder / "a.md").write_text("A.", encoding="utf-8")
     notes.sync(folder)
     (folder / "a.md").unlink()
-    assert notes.states() == {"a.md": "gone"}
+    assert notes.analysis.states() == {"a.md": "gone"}
 
 
 def test_an_index_of_added_documents_alone_can_be_split_anew(notes: Index) -> None:

@@ -77,7 +77,7 @@ def test_documents_are_read_and_committed_while_a_batch_is_encoded(tmp_path: Pat
     with opened(folder, encoder) as index:
         report = index.add(given())
         assert (report.added, report.embedded, len(index)) == (3 * BATCH, 3 * BATCH, 3 * BATCH)
-        assert index.verify() == []
+        assert index.analysis.verify() == []
 
 
 def test_the_index_is_the_same_as_without(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_an_error_of_the_encoder_ends_the_run_and_leaves_what_was_committed(tmp_
         with pytest.raises(SemsearchError, match="does not hold one text"):
             index.add(documents(5 * BATCH))
         assert [one["id"] for one in index.documents()] == [f"d{n:05}" for n in range(BATCH)]
-        assert index.verify() == []
+        assert index.analysis.verify() == []
         index.encoder.backend.before = len  # type: ignore[union-attr]
         assert (report := index.add(documents(5 * BATCH))).added == 4 * BATCH and report.unchanged == BATCH
 

@@ -38,7 +38,7 @@ def test_a_tag_is_set_on_documents_of_files_and_others_and_embeds_nothing(index:
     assert index.matching(where="tag = 'to read'") == ["bread.md", "own"]
     assert metadata(index)["bread.md"] == {"author": "Ada", "tag": "to read"}
     assert (index.vectors([passage["id"] for passage in index.passages("bread.md")]) == before).all()
-    assert index.verify() == []
+    assert index.analysis.verify() == []
 
 
 def test_it_stays_when_the_file_is_read_again_beside_what_the_file_says_now(index: Index, notes: Path) -> None:
@@ -49,7 +49,7 @@ def test_it_stays_when_the_file_is_read_again_beside_what_the_file_says_now(inde
     (notes / "tea.txt").rename(notes / "hot.txt")
     assert index.sync().moved == 1
     assert metadata(index)["hot.txt"] == {"tag": "to read"}
-    assert (index.sync().changed, index.verify()) == (0, [])
+    assert (index.sync().changed, index.analysis.verify()) == (0, [])
 
 
 def test_none_removes_a_key_and_a_dump_keeps_the_others(index: Index, notes: Path, tmp_path: Path) -> None:

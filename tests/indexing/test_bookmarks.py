@@ -100,7 +100,7 @@ def assert_same_as_a_new_index(index: Index, file: Path, tmp_path: Path, options
     with Index.create(tmp_path / "anew", encoder=HashingEncoder(dim=32)) as anew:
         anew.sync([file], options)
         assert contents(index) == contents(anew)
-    assert index.verify() == []
+    assert index.analysis.verify() == []
 
 
 def counts(report: SyncReport) -> tuple[int, int, int, int]:

@@ -65,7 +65,7 @@ def test_a_changed_file_of_records_ends_as_if_indexed_anew(
             f"its id {name!r} was already used in records.jsonl" for name in ("r3", "r5", "new", "new")
         ]
         assert texts(index) == dict(then)
-        assert index.verify() == []
+        assert index.analysis.verify() == []
 
 
 @pytest.mark.usefixtures("few_at_once")
@@ -171,7 +171,7 @@ def test_what_is_looked_up_before_a_change_of_the_run_is_not_taken_for_the_prese
             write(folder / "d.jsonl", [("a.txt", "Not a."), ("c.txt", "A record c."), ("g.txt", "G."), ("x", "X.")])
             write(folder / "i.jsonl", [("z.txt", "Not z."), ("y", "Mine."), ("h.txt", "Again.")])
             reports += [index.sync(), index.sync()]
-            assert index.verify() == []
+            assert index.analysis.verify() == []
             reasons = [[(one.path, one.reason) for one in report.skipped] for report in reports]
             skipped = [[(at, reason.replace(str(index.path), "")) for at, reason in some] for some in reasons]
             outcomes.append(([outcome(report) for report in reports], skipped, texts(index)))

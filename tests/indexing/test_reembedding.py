@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from helpers.opened import open_reader
 
-from semsearch import Document, Index, Progress, Splitter, admin
+from semsearch import AsyncIndex, Document, Index, Progress, Splitter, admin
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import EncodingFailed, Locked, NotFound, UsageError
 from semsearch.indexing import reembedding
@@ -111,7 +111,7 @@ def assert_as_new(
             np.testing.assert_allclose(ours_null.quantiles, theirs_null.quantiles, atol=1e-5)
         assert ours.state().recipe.keys() == theirs.state().recipe.keys()
     with Index.open(folder, encoder=encoder) as index:
-        assert index.verify() == []
+        assert index.analysis.verify() == []
         assert not measured or told(index) == wanted
 
 
@@ -162,7 +162,7 @@ def test_an_interrupted_run_goes_on_where_it_was(folder: Path, batches: int) -> 
     with Index.open(folder, encoder=WIDE) as index:
         assert [space["state"] for space in index.info()["spaces"]] == ["current", "unfinished"]
         there = index.info()["spaces"][1]["vectors"]
-        assert index.verify() == []
+        assert index.analysis.verify() == []
         report = index.reembed(NARROW)
     assert (report.present, report.encoded) == (there, 40 - there)
     assert there >= SMALL_BATCH * (batches - 1)
@@ -266,7 +266,7 @@ def test_the_space_before_is_kept_for_comparison_and_can_be_used_again(folder: P
         assert index.reembed(NARROW, keep_old=True).kept == ("hashing",)
         assert [(one["dim"], one["state"]) for one in index.info()["spaces"]] == [(64, "current"), (256, "kept")]
         index.add(documents(2, 20))
-        assert index.verify() == []
+        assert index.analysis.verify() == []
         back = index.reembed(WIDE, keep_old=True)
         assert (back.present, back.encoded, back.replaced) == (40, 4, None)
         assert index.reembed(WIDE).removed == ("hashing",)
@@ -320,7 +320,7 @@ def test_an_index_without_an_encoder_refuses(tmp_path: Path) -> None:
 
 def test_an_empty_index_takes_another_encoder(tmp_path: Path) -> None:
     with Index.create(tmp_path / "notes", encoder=WIDE, splitter=Splitter(size=8)) as index:
-        assert asyncio.run(index.areembed(NARROW)).encoded == 0
+        assert asyncio.run(AsyncIndex(index).reembed(NARROW)).encoded == 0
         index.add(documents(5))
     assert_as_new(tmp_path / "notes", NARROW, documents(5))
 
@@ -365,7 +365,7 @@ def test_a_dump_of_an_unfinished_run_is_restored_and_goes_on(folder: Path, tmp_p
         admin.dump(index, tmp_path / "dump")
     copy = tmp_path / "copy"
     with admin.restore(tmp_path / "dump", copy) as index:
-        assert index.verify() == []
+        assert index.analysis.verify() == []
         assert [one["state"] for one in index.info()["spaces"]] == ["current", "unfinished"]
         assert index.reembed(NARROW).present > 0
     assert_as_new(copy, NARROW, documents(20))
@@ -382,6 +382,6 @@ def test_salvage_takes_the_current_space_alone(folder: Path, tmp_path: Path, fin
     with Index.open(tmp_path / "new", encoder=(encoder := NARROW if finished else WIDE)) as index:
         assert index.info()["recipe"].get("other_spaces") is None
         assert index.search("engine number 7", mode="semantic")[0].document == "d7"
-        assert index.verify() == []
+        assert index.analysis.verify() == []
     with open_reader(tmp_path / "new") as theirs:
         assert [one.dim for one in theirs.state().spaces] == [encoder.dim]

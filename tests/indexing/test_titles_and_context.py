@@ -102,7 +102,7 @@ def test_a_new_title_is_embedded_and_found(tmp_path: Path) -> None:
         assert (report.changed, report.unchanged) == (1, 0)
         assert not index.search("radiators", mode="keyword")
         assert [hit.document for hit in index.search("boilers", mode="keyword")] == ["a"]
-        assert index.verify() == []
+        assert index.analysis.verify() == []
 
 
 def test_new_metadata_embeds_nothing(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def ok(rays: Cluster, *arguments: object) -> tuple[dict[str, object], str]:
 def content(folder: Path) -> dict[tuple[str, int], tuple[str, np.ndarray]]:
     """The text and unit vector of each passage."""
     with Index.open(folder) as index:
-        assert index.verify() == []
+        assert index.analysis.verify() == []
         found = [one for document in index.matching() for one in index.passages(document)]
         vectors = index.vectors([one["id"] for one in found])
         vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)  # stores may round them to 16 bits

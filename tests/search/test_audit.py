@@ -37,7 +37,7 @@ def notes(tmp_path: Path) -> Iterator[Index]:
 
 def test_recall_is_that_of_searches_with_filters_and_without(many: Path) -> None:
     with Index.open(many) as index:
-        found = index.audit(sample=40)
+        found = index.analysis.audit(sample=40)
     assert not found["exact"] and found["plan"]["backend"].startswith("compressed")
     assert (found["queries"], found["k"]) == (40, 10)
     assert 0.95 <= found["recall_filtered"] <= 1 and 0.95 <= found["recall"] <= 1
@@ -51,33 +51,33 @@ def test_a_vector_index_that_misses_neighbours_is_noticed(many: Path, monkeypatc
     right = Compressed.search
     monkeypatch.setattr(Compressed, "search", lambda self, queries, *rest: right(self, -queries, *rest))
     with Index.open(many) as index:
-        found = index.audit(sample=20)
+        found = index.analysis.audit(sample=20)
     assert found["recall"] < 0.5 and found["recall_filtered"] < 0.5
 
 
 def test_exact_search_is_called_exact_instead_of_measured(notes: Index) -> None:
-    found = notes.audit()
+    found = notes.analysis.audit()
     assert found["exact"] and found["recall"] is None and found["recall_filtered"] is None
     assert found["queries"] == 30
 
 
 def test_an_empty_index_is_no_error(tmp_path: Path) -> None:
     with Index.create(tmp_path / "empty", encoder="hashing") as index:
-        found = index.audit()
+        found = index.analysis.audit()
     assert (found["queries"], found["recall"], found["files"]) == (0, None, {})
     assert found["drift"]["passages"] == found["duplicates"]["passages"] == 0
 
 
 def test_repeated_passages_and_near_copies_are_counted(notes: Index) -> None:
-    assert notes.audit()["duplicates"]["passages"] == 0
+    assert notes.analysis.audit()["duplicates"]["passages"] == 0
     notes.add([Document(f"copy{n}", "Engine 7 turns 49 times.", title="Engine 7") for n in range(10)])
-    found = notes.audit()["duplicates"]
+    found = notes.analysis.audit()["duplicates"]
     assert found["passages"] == 10
     assert found["near"] >= 11 / 40
 
 
 def test_vectors_that_the_encoder_would_not_give_any_more_are_drift(notes: Index) -> None:
-    assert notes.audit()["drift"] == {"passages": 30, "changed": 0, "lowest_cosine": 1.0, "documents": []}
+    assert notes.analysis.audit()["drift"] == {"passages": 30, "changed": 0, "lowest_cosine": 1.0, "documents": []}
 
     class Changed(HashingEncoder):
         """Under the same fingerprint, another vector for one text."""
@@ -86,20 +86,20 @@ def test_vectors_that_the_encoder_would_not_give_any_more_are_drift(notes: Index
             return super().encode([text.replace("Engine 3 ", "A soup ") for text in texts], role=role)  # type: ignore[arg-type]
 
     with Index.open(notes.path, encoder=Encoder(Changed())) as index:
-        found = index.audit()["drift"]
+        found = index.analysis.audit()["drift"]
     assert found["changed"] == 1 and found["documents"] == ["d3"]
     assert found["lowest_cosine"] < 0.9
 
 
 def test_orphans_are_counted(notes: Index) -> None:
-    assert notes.audit()["orphans"] == {"vectors": 0, "passages": 0, "documents": 0}
+    assert notes.analysis.audit()["orphans"] == {"vectors": 0, "passages": 0, "documents": 0}
     notes.close()
     with closing(sqlite3.connect(notes.path / "store.db")) as store, store:
         store.execute("DELETE FROM vectors WHERE passage = 4")
         store.execute("DELETE FROM passages WHERE id = 9")
         store.execute("UPDATE meta SET value = value - 1 WHERE key = 'passages'")
     with Index.open(notes.path) as index:
-        assert index.audit()["orphans"] == {"vectors": 1, "passages": 1, "documents": 2}
+        assert index.analysis.audit()["orphans"] == {"vectors": 1, "passages": 1, "documents": 2}
 
 
 def test_files_that_have_changed_are_counted(tmp_path: Path) -> None:
@@ -109,4 +109,4 @@ def test_files_that_have_changed_are_counted(tmp_path: Path) -> None:
         index.sync([tmp_path / f"{name}.txt" for name in ("a", "b", "c")])
         (tmp_path / "a.txt").write_text("Another text.", encoding="utf-8")
         (tmp_path / "b.txt").unlink()
-        assert index.audit()["files"] == {"changed": 1, "gone": 1, "current": 1}
+        assert index.analysis.audit()["files"] == {"changed": 1, "gone": 1, "current": 1}

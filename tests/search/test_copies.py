@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from semsearch import BadFilter, Copies, Document, Index, UnknownName, UsageError
-from semsearch.search.groups import copies, shared_words
+from semsearch.analysis import copies
+from semsearch.search import shared_words
 
 ENGINE = "Diesel engines ignite by compression of the air in them and the fuel is injected late."
 TEXTS = {
@@ -36,11 +37,11 @@ def by_document(found: Copies) -> dict[str, tuple[str, float]]:
 
 
 def test_copies_say_how_they_agree_and_the_longest_text_is_kept(index: Index) -> None:
-    (group,) = index.copies(threshold=0.8, words=0.8)
+    (group,) = index.analysis.copies(threshold=0.8, words=0.8)
     assert (group.keep, group.why) == ("longer.txt", "it has the longest text")
     assert set(by_document(group)) == {"a/engine.txt", "engine.txt", "loud.txt"}
     assert all(kind == "near" and 0.9 < words < 1 for kind, words in by_document(group).values())
-    (group,) = index.copies(threshold=0.8, words=0.8, keep="first")
+    (group,) = index.analysis.copies(threshold=0.8, words=0.8, keep="first")
     assert (group.keep, group.why) == ("a/engine.txt", "its name is the first")
     assert by_document(group)["engine.txt"] == ("exact", 1.0)
     assert by_document(group)["loud.txt"] == ("same words", 1.0)
@@ -49,18 +50,18 @@ def test_copies_say_how_they_agree_and_the_longest_text_is_kept(index: Index) ->
 
 
 def test_exact_copies_are_equal_letter_by_letter_and_texts_without_a_word_are_none(index: Index) -> None:
-    (group,) = index.copies(exact=True)
+    (group,) = index.analysis.copies(exact=True)
     assert (group.keep, group.why) == ("engine.txt", "its path is the shortest")
     assert by_document(group) == {"a/engine.txt": ("exact", 1.0)}
-    assert index.copies(exact=True, where="n > 0") == []
+    assert index.analysis.copies(exact=True, where="n > 0") == []
 
 
 def test_a_text_with_the_same_meaning_and_other_words_is_no_copy(tmp_path: Path) -> None:
     with Index.create(tmp_path / "own", encoder=None, dimensions=2) as index:
         said = [Document("a", "The kettle boils."), Document("b", "Water gets hot in the pot.")]
         index.add(said, vectors=[[1, 0], [1, 0.01]])
-        assert index.copies() == []
-        (group,) = index.copies(words=0)
+        assert index.analysis.copies() == []
+        (group,) = index.analysis.copies(words=0)
         assert (group.keep, [copy.document for copy in group.copies]) == ("b", ["a"])
 
 
@@ -75,7 +76,7 @@ def test_every_copy_is_close_to_the_document_that_is_kept(
     with Index.create(tmp_path / "own", encoder=None, dimensions=2) as index:
         marks = ".!?;…"
         index.add([Document(f"d{at}", f"The same words{marks[at]}") for at in range(5)], vectors=chain)
-        found = index.copies(threshold=0.98, keep="first")
+        found = index.analysis.copies(threshold=0.98, keep="first")
     assert {copy.document: group.keep for group in found for copy in group.copies} == {"d1": "d0", "d3": "d2"}
     assert all(copy.cosine >= 0.98 for group in found for copy in group.copies)
 
@@ -101,9 +102,9 @@ def test_the_rule_chooses_by_the_time_of_the_file(tmp_path: Path) -> None:
         index.sync(folder)
         expected = {"newest": "new.txt", "oldest": "old.txt", "longest": "old.txt", "first": "middle.txt"}
         for rule, name in expected.items():
-            (group,) = index.copies(keep=rule)  # type: ignore[arg-type]
+            (group,) = index.analysis.copies(keep=rule)  # type: ignore[arg-type]
             assert group.keep == name, rule
-        assert index.copies(keep="newest")[0].why == "its file is the newest"
+        assert index.analysis.copies(keep="newest")[0].why == "its file is the newest"
 
 
 def test_an_exception_of_progress_ends_it(index: Index) -> None:
@@ -111,14 +112,14 @@ def test_an_exception_of_progress_ends_it(index: Index) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        index.copies(progress=stop)
+        index.analysis.copies(progress=stop)
 
 
 def test_wrong_arguments_are_usage_errors(index: Index) -> None:
     for wrong in ({"threshold": 2}, {"words": 3}, {"words": "many"}):
         with pytest.raises(UsageError):
-            index.copies(**wrong)  # type: ignore[arg-type]
+            index.analysis.copies(**wrong)  # type: ignore[arg-type]
     with pytest.raises(UnknownName, match="longest"):
-        index.copies(keep="long")  # type: ignore[arg-type]
+        index.analysis.copies(keep="long")  # type: ignore[arg-type]
     with pytest.raises(BadFilter):
-        index.copies(where="n <")
+        index.analysis.copies(where="n <")

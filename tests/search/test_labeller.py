@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from semsearch import Document, Index, Labeller, UsageError, label_examples
+from semsearch.analysis.labeller import folds_of
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.search.groups.labeller import folds_of
 from semsearch.utils.vectors import unit_rows
 
 EXAMPLES = [
@@ -75,10 +75,10 @@ def test_documents_get_the_label_of_the_nearest_examples(tmp_path: Path) -> None
     with Index.create(tmp_path / "notes", encoder="hashing") as index:
         index.add([Document("a", "a diesel engine"), Document("b", "dough with yeast"), Document("c", "")])
         before = index.version
-        labels, accuracy = index.label(EXAMPLES, reject=0)
+        labels, accuracy = index.analysis.label(EXAMPLES, reject=0)
         assert {name: one.label for name, one in labels.items()} == {"a": "cars", "b": "bread"}
         assert accuracy.accuracy == 1 and accuracy.by_label == {"bread": (4, 4), "cars": (4, 4)}
-        assert list(index.label(EXAMPLES, where="document = 'a'")[0]) == ["a"] and index.version == before
+        assert list(index.analysis.label(EXAMPLES, where="document = 'a'")[0]) == ["a"] and index.version == before
 
 
 def test_wrong_examples_are_usage_errors() -> None:

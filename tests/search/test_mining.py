@@ -12,8 +12,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from semsearch import BadFilter, Document, Index, Pair, UsageError, clusters, near_duplicates, paraphrase_mining
+from semsearch.analysis import closest_pairs, mining
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.search.groups import closest_pairs, mining
 from semsearch.utils.vectors import unit_rows
 
 TEXTS = ["How do I descale a kettle?", "Bread needs salt.", "how do i descale a KETTLE", "Bread needs salt and time."]
@@ -158,26 +158,26 @@ def index(tmp_path: Path) -> Iterator[Index]:
 def test_an_index_finds_what_a_list_of_its_vectors_has(index: Index) -> None:
     vectors = index.vectors(range(1, 41))
     names = [f"d{n:02}" for n in range(40)]
-    pairs = index.paraphrase_mining(max_pairs=25)
+    pairs = index.analysis.paraphrase_mining(max_pairs=25)
     expected = paraphrase_mining(vectors, max_pairs=25)
     assert [pair.score for pair in pairs] == pytest.approx([pair.score for pair in expected], abs=1e-3)
     assert {(pair.first - 1, pair.second - 1) for pair in pairs[:3]} == {(n, n + 37) for n in range(3)}
     groups = near_duplicates(vectors, threshold=0.9)
-    assert index.near_duplicates(threshold=0.9) == [[names[at] for at in group] for group in groups]
-    assert index.clusters(k=4) == [[names[at] for at in group] for group in clusters(vectors, k=4)]
-    assert index.clusters(min_size=3)[0][0] in names
-    few = index.near_duplicates(threshold=-1, where="n < 10")
-    assert few == [names[:10]] and index.near_duplicates(where="n > 50") == []
-    assert {pair.first for pair in index.paraphrase_mining(where={"n": {"$lt": 3}})} == {1, 2}
+    assert index.analysis.near_duplicates(threshold=0.9) == [[names[at] for at in group] for group in groups]
+    assert index.analysis.clusters(k=4) == [[names[at] for at in group] for group in clusters(vectors, k=4)]
+    assert index.analysis.clusters(min_size=3)[0][0] in names
+    few = index.analysis.near_duplicates(threshold=-1, where="n < 10")
+    assert few == [names[:10]] and index.analysis.near_duplicates(where="n > 50") == []
+    assert {pair.first for pair in index.analysis.paraphrase_mining(where={"n": {"$lt": 3}})} == {1, 2}
     with pytest.raises(BadFilter):
-        index.clusters(where="n <")
+        index.analysis.clusters(where="n <")
 
 
 def test_a_large_index_is_compared_through_its_vector_index(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    exact = index.paraphrase_mining(threshold=0.3, max_pairs=60)
+    exact = index.analysis.paraphrase_mining(threshold=0.3, max_pairs=60)
     monkeypatch.setattr(mining, "EXACT", 5)
     monkeypatch.setattr(mining, "AT_ONCE", 7)
-    near = index.paraphrase_mining(threshold=0.3, max_pairs=60)
+    near = index.analysis.paraphrase_mining(threshold=0.3, max_pairs=60)
     assert [pair.score for pair in near] == pytest.approx([pair.score for pair in exact], abs=1e-5)
     assert len({pair[1:] for pair in near}) == 60 and all(pair.first < pair.second for pair in near)
 
@@ -188,6 +188,6 @@ def test_passages_of_one_document_make_no_pair_and_a_document_is_their_mean(tmp_
         index.add([Document("long", long), Document("short", long[:500]), Document("other", "Bread needs salt.")])
         assert len(index.passages("long")) > 1
         owner = {one["id"]: name for name in ("long", "short", "other") for one in index.passages(name)}
-        pairs = index.paraphrase_mining(threshold=0.5)
+        pairs = index.analysis.paraphrase_mining(threshold=0.5)
         assert pairs and all({owner[pair.first], owner[pair.second]} == {"long", "short"} for pair in pairs)
-        assert index.near_duplicates() == [["long", "short"]]
+        assert index.analysis.near_duplicates() == [["long", "short"]]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from semsearch import Document, Index, NotFound, Topics, UnknownName, UsageError
-from semsearch.search.groups import document_vectors, timeline
-from semsearch.search.groups import topics as topic_clusters
+from semsearch.analysis import document_vectors, timeline
+from semsearch.analysis import topics as topic_clusters
 from semsearch.utils.vectors import unit_rows
 
 SUBJECTS = {
@@ -39,7 +39,7 @@ def subjects(found: Topics) -> list[set[str]]:
 
 
 def test_clusters_are_named_by_their_words_with_the_central_document_first(index: Index) -> None:
-    found = index.topics(3)
+    found = index.analysis.topics(3)
     assert subjects(found) == [{"bread"}, {"cars"}, {"birds"}] and found.others == ()
     assert [topic.name.split(" · ")[0] for topic in found] == ["yeast", "diesel", "falcon"]
     for topic in found:
@@ -53,7 +53,7 @@ def test_clusters_are_named_by_their_words_with_the_central_document_first(index
 def test_the_example_of_a_cluster_begins_behind_the_front_matter(tmp_path: Path) -> None:
     with Index.create(tmp_path / "notes", encoder="hashing") as made:
         made.add([Document("a.md", "---\ntitle: Heaps\ntags: [soil]\n---\n\n# A heap\n\nCompost rots.")])
-        assert [topic.example for topic in made.topics(1)] == ["# A heap Compost rots."]
+        assert [topic.example for topic in made.analysis.topics(1)] == ["# A heap Compost rots."]
 
 
 def test_the_number_of_clusters_is_that_of_the_groups_in_the_vectors() -> None:
@@ -66,11 +66,11 @@ def test_the_number_of_clusters_is_that_of_the_groups_in_the_vectors() -> None:
 
 
 def test_a_large_index_is_clustered_by_a_share_of_it(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = index.topics(3)
+    whole = index.analysis.topics(3)
     monkeypatch.setattr(topic_clusters, "FITTED", 6)
     monkeypatch.setattr(document_vectors, "BLOCK", 2)
     steps = []
-    found = index.topics(3, progress=steps.append)
+    found = index.analysis.topics(3, progress=steps.append)
     assert {frozenset(topic.documents) for topic in found} == {frozenset(topic.documents) for topic in whole}
     assert [topic.coherence for topic in found] == pytest.approx([topic.coherence for topic in whole], abs=1e-5)
     assert found.coherence == pytest.approx(whole.coherence, abs=1e-5) and len(steps) == 6
@@ -78,46 +78,46 @@ def test_a_large_index_is_clustered_by_a_share_of_it(index: Index, monkeypatch: 
 
 def test_a_threshold_leaves_documents_without_a_cluster(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     index.add([Document("alone", "Quantum chromodynamics.")])
-    found = index.topics(threshold=0.3, min_size=3)
+    found = index.analysis.topics(threshold=0.3, min_size=3)
     assert "alone" in found.others and {"bread"} in subjects(found)
     assert sum(len(topic.documents) for topic in found) + len(found.others) == len(index)
     monkeypatch.setattr(topic_clusters, "COMPARED", 5)
     with pytest.raises(UsageError, match="Pass k"):
-        index.topics(threshold=0.3)
+        index.analysis.topics(threshold=0.3)
 
 
 def test_what_has_no_document_has_no_cluster(index: Index) -> None:
-    found = index.topics(where="subject = 'cars' and subject = 'bread'")
+    found = index.analysis.topics(where="subject = 'cars' and subject = 'bread'")
     assert (len(found), found.others) == (0, ())
 
 
 def test_documents_are_counted_in_the_period_of_their_date(index: Index) -> None:
-    found = index.topics(3)
-    times = index.timeline(found)
+    found = index.analysis.topics(3)
+    times = index.analysis.timeline(found)
     assert times.periods == ("2010", "2011", "2012", "2013", "2014") and times.undated == 0
     assert times.counts == ((1, 1, 1, 1, 1), (1, 1, 1, 1, 0), (1, 1, 1, 0, 0))
-    months = index.timeline(found, by="month")
+    months = index.analysis.timeline(found, by="month")
     assert months.periods[:3] == ("2010-01", "2010-02", "2010-03") and len(months.periods) == 53
     assert [sum(each) for each in months.counts] == [5, 4, 3]
     index.add([Document("bread/0", "flour and yeast")])
-    assert index.timeline(found).undated == 1
+    assert index.analysis.timeline(found).undated == 1
     with pytest.raises(NotFound, match="nothing"):
-        index.timeline(found, field="nothing")
+        index.analysis.timeline(found, field="nothing")
     with pytest.raises(UnknownName, match="month"):
-        index.timeline(found, by="week")  # type: ignore[arg-type]
+        index.analysis.timeline(found, by="week")  # type: ignore[arg-type]
 
 
 def test_the_day_of_a_document_is_its_own_or_none(index: Index) -> None:
     index.add([Document("undated", "No date at all.")])
-    assert index.days(["cars/1", "undated", "unknown"]) == {"cars/1": "2011-02-15"}
-    assert index.days(["cars/1"], field="subject") == {}
+    assert index.analysis.days(["cars/1", "undated", "unknown"]) == {"cars/1": "2011-02-15"}
+    assert index.analysis.days(["cars/1"], field="subject") == {}
 
 
 def test_the_length_of_a_period_follows_from_the_time(tmp_path: Path) -> None:
     def periods(*days: str) -> tuple[str, ...]:
         with Index.create(tmp_path / "-".join(days), encoder="hashing") as made:
             made.add([Document(day, "text", {"made": day}) for day in days])
-            return made.timeline(made.topics(1), field="made").periods
+            return made.analysis.timeline(made.analysis.topics(1), field="made").periods
 
     assert periods("2024-02-28", "2024-03-01") == ("2024-02-28", "2024-02-29", "2024-03-01")
     assert periods("2023-11-30", "2024-02-01") == ("2023-11", "2023-12", "2024-01", "2024-02")
@@ -127,6 +127,8 @@ def test_the_length_of_a_period_follows_from_the_time(tmp_path: Path) -> None:
 def test_a_date_far_away_is_an_error_that_says_what_to_do(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timeline, "MOST", 30)
     with pytest.raises(UsageError, match="year"):
-        index.timeline(index.topics(2), by="month")
+        index.analysis.timeline(index.analysis.topics(2), by="month")
     index.add([Document("end", "yeast flour", {"date": "9999-12-31"})])
-    assert index.timeline(index.topics(1, where="document = 'end'"), by="day").periods == ("9999-12-31",)
+    assert index.analysis.timeline(index.analysis.topics(1, where="document = 'end'"), by="day").periods == (
+        "9999-12-31",
+    )

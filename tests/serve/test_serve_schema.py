@@ -29,7 +29,7 @@ def test_schemathesis_finds_nothing(amount: tuple[str, ...], tmp_path: Path) -> 
         assert found.returncode == 0, found.stdout
         assert "traceback" not in server.errors.read_text()
     with Index.open("house", home=tmp_path) as index:
-        assert index.verify() == []
+        assert index.analysis.verify() == []
 
 
 def test_every_error_is_described(tmp_path: Path) -> None:

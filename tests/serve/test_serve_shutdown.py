@@ -56,7 +56,7 @@ def test_sigterm_loses_no_acknowledged_write(tmp_path: Path) -> None:
         assert server.process.wait(60) == 128 + signal.SIGTERM
     with Index.open("notes", home=tmp_path) as index:
         assert set(acknowledged) - {one["id"] for one in index.documents()} == set()
-        assert index.verify() == []
+        assert index.analysis.verify() == []
 
 
 def test_a_server_whose_encoder_is_not_there_ends_with_the_code_of_the_command_line(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def of(index: Path, *metadata: dict[str, Any]) -> dict[str, Facet]:
     """The facets of documents with this metadata, by key."""
     with Index.create(index, encoder="hashing") as made:
         made.add([Document(f"d{n}", f"Text number {n}.", each) for n, each in enumerate(metadata)])
-        return {each.key: each for each in made.facets()}
+        return {each.key: each for each in made.analysis.facets()}
 
 
 def test_each_key_is_of_the_kind_of_its_values(index: Path) -> None:
@@ -62,8 +62,8 @@ def test_files_differ_in_kind_and_date_and_an_own_date_comes_first(index: Path, 
         os.utime(files / name, (day, day))
     with Index.create(index, encoder="hashing") as made:
         made.sync(files)
-        loader, date = made.facets()
+        loader, date = made.analysis.facets()
         assert (loader.key, loader.builtin, dict(loader.values)) == ("loader", True, {"text": 1, "markdown": 1})
         assert (date.key, date.builtin, date.low[:4], date.high[:4]) == ("date", True, "2020", "2023")
         made.add([Document("old", "An old text.", {"date": "1990-05-01"})])
-        assert made.facets()[1].low == "1990-05-01"
+        assert made.analysis.facets()[1].low == "1990-05-01"

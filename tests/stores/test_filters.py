@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from semsearch.errors import BadFilter, UnknownName
 from semsearch.search.filter_parser import parse
-from semsearch.search.searcher import parse_filter
+from semsearch.search.query_check import parse_filter
 from semsearch.stores.filters import And, Compare, Contains, Exists, Filter, In, Like, Not, Or, PathGlob
 from semsearch.stores.local import LocalWriter, open_reader
 from semsearch.types import Document

@@ -63,13 +63,13 @@ def test_documents_that_others_add_during_a_reembedding_are_found_after_it(
     report = one.reembed(NARROW, progress=add_another)
     assert (report.encoded, report.passages, len(built)) == (2, 2, rounds)
     assert one.search("bread and salt", mode="semantic", k=1)[0].document == "late"
-    assert one.verify() == []
+    assert one.analysis.verify() == []
     with pytest.raises(EncoderMismatch):  # it asks for the encoder before by name
         two.add([Document("later", "Tea.")])
     with Index.open(one.name, encoder=NARROW, home=two.path.parent) as again:
         again.add([Document("later", "Green tea.")])
         assert again.search("green tea", mode="semantic", k=1)[0].document == "later"
-    assert one.verify() == []
+    assert one.analysis.verify() == []
 
 
 def test_an_open_index_goes_on_writing_after_another_machine_has_reembedded_it(
@@ -85,7 +85,7 @@ def test_an_open_index_goes_on_writing_after_another_machine_has_reembedded_it(
         two.reembed(NARROW)
         one.add([Document("d2", "Bread.")])  # its encoder is the right one again, in another space
     assert sorted(each["id"] for each in one.documents()) == ["d0", "d1", "d2"]
-    assert one.verify() == []
+    assert one.analysis.verify() == []
 
 
 def test_a_writer_of_the_old_space_waits_for_the_switch_and_is_refused_in_one_line(
@@ -165,7 +165,7 @@ def test_what_is_deleted_from_another_machines_file_comes_back_with_that_machine
             report = index.sync([])
             assert (report.added, report.unchanged) == (1, 1)
             steps.append([each["id"] for each in index.documents()])
-            assert index.verify() == []
+            assert index.analysis.verify() == []
         found[kind] = steps
     assert found["server"] == found["local"] == [["b.md"], ["a.md", "b.md"]]
 

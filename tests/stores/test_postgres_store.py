@@ -621,7 +621,7 @@ def test_a_document_that_the_server_cannot_store_is_skipped_alone(address: str, 
             report = index.sync([tmp_path / "records.jsonl"])
             assert report.added == found and [each.path for each in report.skipped] == ["x" * 3000]
             assert [each["id"] for each in index.documents()] == ["a", "c"]
-        assert index.verify() == []
+        assert index.analysis.verify() == []
 
 
 def test_machines_that_embed_the_same_passages_at_once_count_their_vectors_once(
@@ -740,7 +740,7 @@ def test_two_machines_index_the_same_path_into_one_collection_and_lose_nothing(
     assert run("one", {"b.md": "Bread of one."}) == {"b.md", "notes/c.md"}
     with Index.open("both", home=tmp_path / "one") as index:
         assert [hit.document for hit in index.search("tea of two", k=1)] == ["notes/c.md"]
-        assert index.verify() == []
+        assert index.analysis.verify() == []
 
 
 def test_ts_rank_says_how_often_a_passage_has_a_term(made: tuple[PostgresWriter, Space]) -> None:

@@ -93,7 +93,7 @@ def test_two_runs_of_one_machine_follow_the_folders_of_both(
     one.sync([tmp_path / "first"])
     assert {Path(root["path"]).name for root in one.info()["recipe"]["roots"]} == {"first", "second"}
     assert {each["id"] for each in one.documents()} == {"d0", "second.md", "first/first.md"}
-    assert one.verify() == []
+    assert one.analysis.verify() == []
 
 
 # ---- re-embedding on two machines
@@ -118,9 +118,9 @@ def test_a_machine_that_would_re_embed_while_another_does_is_refused_in_one_line
     assert one.reembed(NARROW, progress=try_it_too).encoded == 1
     assert len(set(said)) == 1 and "\n" not in said[0] and "another machine" in said[0]
     assert [space["encoder"]["name"] for space in two.info()["spaces"]] == [NARROW.name]
-    assert two.verify() == []
+    assert two.analysis.verify() == []
     two.reembed(SMALL)  # its turn
-    assert [space["encoder"]["name"] for space in one.info()["spaces"]] == [SMALL.name] and one.verify() == []
+    assert [space["encoder"]["name"] for space in one.info()["spaces"]] == [SMALL.name] and one.analysis.verify() == []
 
 
 @pytest.mark.parametrize("encoder", [NARROW, SMALL])
@@ -142,7 +142,7 @@ def test_a_machine_whose_lock_was_lost_ends_in_one_line_where_another_has_re_emb
     assert refused.value.exit_code == 7 and "\n" not in str(refused.value)
     assert KEY not in one.info()["recipe"]
     assert [space["encoder"]["name"] for space in one.info()["spaces"]] == [encoder.name]
-    assert one.verify() == []
+    assert one.analysis.verify() == []
     with Index.open(two.path, encoder=encoder) as index:
         index.add([Document("d1", "Bread needs salt.")])
         assert index.search("bread and salt", mode="semantic", k=1)[0].document == "d1"

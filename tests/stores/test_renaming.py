@@ -44,7 +44,7 @@ def test_all_that_an_index_holds_stays(home: Path) -> None:
     assert admin.names() == ["letters"]
     with Index.open("letters") as index:
         after = index.info()
-        assert index.verify() == []
+        assert index.analysis.verify() == []
         assert index.search("a diesel engine", k=1)[0].document == "a.txt"
         index.add([Document("c.txt", "A text.")])
     apart = {key for key in before if before[key] != after[key]}
@@ -69,7 +69,7 @@ def test_who_reads_it_goes_on_and_harms_no_new_index_of_the_old_name(home: Path)
     writer.close()
     for name, documents in (("notes", 1), ("letters", 2)):
         with Index.open(name) as index:
-            assert (len(index), index.verify()) == (documents, [])
+            assert (len(index), index.analysis.verify()) == (documents, [])
 
 
 def test_nobody_renames_what_is_being_written_to(home: Path) -> None:
@@ -136,7 +136,7 @@ os._exit(9)
     assert (home / "notes" / "store.db-wal").stat().st_size
     admin.rename("notes", "letters")
     with Index.open("letters") as index:
-        assert (len(index), index.verify()) == (3, [])
+        assert (len(index), index.analysis.verify()) == (3, [])
 
 
 def test_a_folder_that_cannot_be_renamed_is_a_sentence(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

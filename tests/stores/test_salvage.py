@@ -73,7 +73,7 @@ def test_all_of_a_sound_index_comes_over_and_its_files_are_unchanged_for_the_nex
     assert files_of(notes) == before
     with Index.open(notes) as old, Index.open(notes.with_name("new")) as new:
         assert content(new) == content(old)
-        assert new.verify() == []
+        assert new.analysis.verify() == []
         assert new.sync().unchanged == COUNT // 2
 
 
@@ -97,7 +97,7 @@ def test_what_follows_from_the_texts_is_made_again(notes: Path, damage: str) -> 
     assert (report.embedded > 0) == (damage in ("vectors", "passages", "space"))
     with Index.open(notes.with_name("new")) as new:
         assert content(new) == before
-        assert new.verify() == []
+        assert new.analysis.verify() == []
 
 
 def test_what_cannot_be_made_again_is_listed(notes: Path) -> None:
@@ -114,7 +114,7 @@ def test_what_cannot_be_made_again_is_listed(notes: Path) -> None:
     lost = {item.path: item.reason for item in report.lost}
     assert set(lost) == {"d5", "d6", "d7", "recipe encoder"}  # the name of the encoder is in its space too
     with Index.open(notes.with_name("new")) as new:
-        assert new.verify() == []
+        assert new.analysis.verify() == []
         assert len(new) == COUNT - 1 - 3
         admin.trust(new)  # the record of whose folders they are may be lost, too
         assert new.sync().unchanged == COUNT // 2  # read again, and found to be the same
@@ -129,7 +129,7 @@ def test_without_the_encoder_documents_with_a_lost_vector_are_listed_and_the_oth
         ("d2", "a vector is damaged, and cannot be made again: the index has no encoder")
     ]
     with Index.open(tmp_path / "new") as new:
-        assert (len(new), new.verify()) == (8, [])
+        assert (len(new), new.analysis.verify()) == (8, [])
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -154,7 +154,7 @@ def test_whole_pages_that_are_gone_cost_what_was_in_them_and_nothing_else(notes:
     assert files_of(notes) == damaged
     with Index.open(notes.with_name("new")) as new:
         after = content(new)
-        assert new.verify() == []
+        assert new.analysis.verify() == []
     assert len(after) > len(before) / 3
     assert {name: one[:3] for name, one in after.items()} == {name: before[name][:3] for name in after}
     named = {item.path for item in report.lost}

@@ -116,7 +116,7 @@ def test_what_does_not_read_is_refused_and_changes_nothing(notes: Index, stateme
     with pytest.raises(UsageError):
         notes.sql(statement)
     assert notes.version == before
-    assert notes.verify() == []
+    assert notes.analysis.verify() == []
 
 
 def test_no_more_rows_come_than_their_limit(notes: Index, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,12 +193,12 @@ def test_an_index_of_before_the_views_is_read_as_it_is_and_gets_them_with_the_ne
         connection.execute("PRAGMA user_version=5")
         connection.commit()
     with Index.open("old", home=tmp_path) as index:
-        assert index.verify() == []
+        assert index.analysis.verify() == []
         assert list(index.sql("SELECT document, year FROM documents_view")) == [("boiler", 2020), ("bread", 2021)]
         with closing(sqlite3.connect(file)) as connection:
             assert connection.execute("PRAGMA user_version").fetchone() == (5,)
         index.add(NOTES[2:])
-        assert index.verify() == []
+        assert index.analysis.verify() == []
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
         sql = "SELECT document, passages, metadata ->> 'year' FROM documents_view ORDER BY id"

@@ -389,11 +389,11 @@ def test_an_index_gives_the_text_of_every_passage_that_is_there(tmp_path: Path) 
     with Index.create(tmp_path / "notes", encoder="hashing") as index:
         index.add([Document(name, f"The text of {name}.") for name in ("a", "b", "c")])
         index.delete(["b"])
-        assert list(index.texts()) == ["The text of a.", "The text of c."]
+        assert list(index.analysis.texts()) == ["The text of a.", "The text of c."]
     with sqlite3.connect(tmp_path / "notes" / "store.db") as store:
         store.execute("UPDATE passages SET text = 'Another text.' WHERE id = 3")
     with Index.open(tmp_path / "notes") as index, pytest.raises(Corrupt, match="passage 3"):
-        list(index.texts())
+        list(index.analysis.texts())
 
 
 def test_a_cell_beyond_the_limit_of_csv_is_skipped_between_tabs_too(

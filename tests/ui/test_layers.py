@@ -12,8 +12,8 @@ import pytest
 
 UI = Path(__file__).parents[2] / "ui"
 PACKAGES = (
-    *("semsearch", "semsearch.evaluation", "semsearch.export", "semsearch.index.admin", "semsearch.prompts"),
-    "semsearch.training",
+    *("semsearch", "semsearch.analysis", "semsearch.evaluation", "semsearch.export", "semsearch.index.admin"),
+    *("semsearch.prompts", "semsearch.training"),
 )
 SHARED = {
     "semsearch.utils.quantities.count",  # the one wording of numbers that commands and pages have in common

@@ -124,7 +124,7 @@ def test_a_file_that_is_not_utf_8_is_a_sentence_with_its_line(notes: Path) -> No
 def test_sentences_of_the_index_find_their_own_passage(notes: Path) -> None:
     rows = measured(shown(measure="without labels", sample="3", seed="7"))
     with Index.open("notes") as index:
-        asked = sample_sentences(index.texts(), 3, 7)
+        asked = sample_sentences(index.analysis.texts(), 3, 7)
         assert len(asked) == 3
         for row, mode in zip(rows, MODES, strict=True):
             hits = [index.search(text, k=10, mode=mode, group="passage") for text in asked]
@@ -136,7 +136,7 @@ def test_sentences_of_the_index_find_their_own_passage(notes: Path) -> None:
 
 def test_one_seed_draws_the_same_sentences_and_each_is_in_its_passage(notes: Path) -> None:
     with Index.open("notes") as index:
-        texts = list(index.texts())
+        texts = list(index.analysis.texts())
     asked = sample_sentences(texts, 3, 1)
     assert asked == sample_sentences(texts, 3, 1)
     assert len({tuple(sample_sentences(texts, 3, seed)) for seed in range(8)}) > 1
@@ -148,7 +148,7 @@ def test_the_audit_is_that_of_the_index(notes: Path) -> None:
     page = shown(measure="vector index", vectors="4")
     [row] = measured(page)
     with Index.open("notes") as index:
-        right = index.audit(sample=4)
+        right = index.analysis.audit(sample=4)
     assert right["exact"] and row["recall of exact"] is None
     assert "Searched exactly" in said(page)
     assert row["queries"] == right["queries"]
@@ -157,7 +157,7 @@ def test_the_audit_is_that_of_the_index(notes: Path) -> None:
 def test_the_geometry_is_that_of_the_stored_vectors(notes: Path) -> None:
     [row] = measured(shown(measure="geometry", rows="3"))
     with Index.open("notes") as index:
-        right = index_geometry(index, 3)
+        right = index_geometry(index.analysis, 3)
     assert row["vectors"] == 3
     for name in ("uniformity", "anisotropy", "effective_rank", "hubness", "length_bias"):
         assert row[name.replace("_", " ")] == pytest.approx(right.figures[name])

@@ -258,7 +258,7 @@ def test_an_index_gets_another_name_and_the_page_follows(notes: Path, home: Path
 
 def _texts(name: str) -> list[str]:
     with Index.open(name) as index:
-        return list(index.texts())
+        return list(index.analysis.texts())
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from helpers.pages import HOSTILE, PATIENCE, again, ended, opened, until
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Index, MissingExtra, Query, SemsearchError
+from semsearch.analysis import layout, umap_process
 from semsearch.errors import install_command
-from semsearch.search.layouts import layout, umap_process
 from semsearch_ui.map import actions, duplicates, layouts, selection, topics
 from semsearch_ui.map import canvas as space_canvas
 from semsearch_ui.map import points as space_points
@@ -503,7 +503,7 @@ def test_umap_that_fails_is_a_sentence_over_pca(
 def test_a_sample_is_always_the_same_and_changes_little_when_passages_are_added(home: Path) -> None:
     made([Document(f"{at}.txt", f"word{at}") for at in range(60)])
     with Index.open("notes", encoder="hashing") as index:
-        first, second = index.sample_vectors(20), index.sample_vectors(20)
+        first, second = index.analysis.sample_vectors(20), index.analysis.sample_vectors(20)
         assert first.ids.tolist() == second.ids.tolist()
         assert (len(first), first.total) == (20, 60)
         for at, passage in enumerate(first.ids.tolist()):
@@ -511,11 +511,11 @@ def test_a_sample_is_always_the_same_and_changes_little_when_passages_are_added(
             assert index.get(passage)["text"] == first.texts[at]
         assert np.allclose(first.vectors, index.encoder.encode(list(first.texts), role="passage"), atol=2e-3)
         index.add([Document("new.txt", "a new one")])
-        third = index.sample_vectors(20)
+        third = index.analysis.sample_vectors(20)
         assert len(set(first.ids.tolist()) & set(third.ids.tolist())) >= 19
-        assert {len(each) for each in index.sample_vectors(5, letters=3).texts} == {3}
+        assert {len(each) for each in index.analysis.sample_vectors(5, letters=3).texts} == {3}
         with pytest.raises(SemsearchError):
-            index.sample_vectors(0)
+            index.analysis.sample_vectors(0)
 
 
 def groups_of_points() -> duplicates.Floats:

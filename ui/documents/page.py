@@ -115,7 +115,7 @@ def _found(index: Index, words: str, glob: str, where: str, state: str) -> Seque
     matching = _matching(pool.state(index), words, glob, where, index)
     if not state:
         return matching
-    states = index.states(matching if len(matching) < ROWS else None)
+    states = index.analysis.states(matching if len(matching) < ROWS else None)
     return [each for each in matching if STATES.get(states.get(each, "")) == state]
 
 
@@ -126,7 +126,7 @@ def _matching(state: tuple[str, int, int], words: str, glob: str, where: str, _i
 
 def rows(index: Index, ids: Sequence[str]) -> list[JsonObject]:
     """The table's rows of these documents; one that was deleted meanwhile has none."""
-    states = index.states(ids)
+    states = index.analysis.states(ids)
     return [_row(each, states.get(each["id"], "")) for each in index.documents(ids=ids)]
 
 

@@ -37,7 +37,7 @@ def show(index: Index) -> None:
 
 @st.cache_resource(max_entries=16, show_spinner=False)  # shared and only read
 def _rows(state: tuple[str, int, int], _index: Index) -> Sequence[dict[str, str]]:
-    return [{"what": each.path, "why": each.reason} for each in _index.skipped()]
+    return [{"what": each.path, "why": each.reason} for each in _index.analysis.skipped()]
 
 
 def reason_kind(reason: str) -> str:

@@ -112,7 +112,7 @@ def _of_index() -> metric_job.Work | None:
 
     def measure(encoder: str, report: jobs.Report) -> JsonObject:
         with Index.open(admin.folder(name)) as index:
-            texts = sample_sentences(index.texts(), sample)
+            texts = sample_sentences(index.analysis.texts(), sample)
         return encoder_metrics.of_texts(encoder, texts, f"{name}, {len(texts)} sentences", report)
 
     return measure

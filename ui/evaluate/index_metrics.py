@@ -99,7 +99,7 @@ def _nothing_found(grades: Grades, first: Sequence[str]) -> str:
 def on_itself(source: Path, sample: int, seed: int, index: Index, report: Report) -> JsonObject:
     """recall@1 and recall@10 of every mode: a sentence of the index `source` must find a passage that contains it."""
     with Index.open(source) as drawn_from:
-        drawn = own_sentences(source.name, drawn_from.texts(), sample, seed)
+        drawn = own_sentences(source.name, drawn_from.analysis.texts(), sample, seed)
     rows, missed = [], {}
     for at, mode in enumerate(MODES):
         result = search_known_items(index.search, drawn, mode, SHALLOW, _progress(report, at, mode))
@@ -112,7 +112,7 @@ def on_itself(source: Path, sample: int, seed: int, index: Index, report: Report
 
 def of_vectors(index: Index, sample: int) -> JsonObject:
     """Recall and latency of the vector index against exact search, as in `semsearch audit`."""
-    result = index.audit(sample=sample, k=SHALLOW)
+    result = index.analysis.audit(sample=sample, k=SHALLOW)
     row = {
         "mode": "semantic",
         "queries": result["queries"],
@@ -127,7 +127,7 @@ def of_vectors(index: Index, sample: int) -> JsonObject:
 
 def of_space(index: Index, sample: int) -> JsonObject:
     """Geometry of the stored vectors, as in `semsearch eval geometry -n`."""
-    measured = index_geometry(index, sample)
+    measured = index_geometry(index.analysis, sample)
     settings = {"sample": sample, "vectors": measured.vectors, "total": measured.total}
     return _run(index, "geometry", settings, [{"vectors": measured.vectors, **figures(measured)}])
 

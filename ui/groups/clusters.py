@@ -35,7 +35,7 @@ def show(name: str, row: DeltaGenerator) -> None:
     index = pool.index(name)
     state = pool.state(index)
 
-    work = lambda: index.topics(k or None)  # noqa: E731
+    work = lambda: index.analysis.topics(k or None)  # noqa: E731
     clustered = background.result(("topics", state, k), work, "Grouping documents …", queue="groups")
     if clustered is None:
         return
@@ -80,7 +80,7 @@ def _over_time(name: str, topics: Topics) -> None:
     by = row.selectbox("By", PERIODS, key="by", bind=URL, width=120) or "auto"
     field = row.text_input("Metadata key of the date", key="field", bind=URL, placeholder="date, else of the file")
     try:
-        times = pool.index(name).timeline(topics, by=by, field=field.strip() or None)
+        times = pool.index(name).analysis.timeline(topics, by=by, field=field.strip() or None)
     except NotFound as error:
         messages.info(messages.sentence(error))
         return

@@ -32,7 +32,7 @@ def show(name: str, row: DeltaGenerator) -> None:
     index = pool.index(name)
     state = pool.state(index)
 
-    work = lambda: index.copies(exact=exact, keep=cast(Keep, keep or "longest"))  # noqa: E731
+    work = lambda: index.analysis.copies(exact=exact, keep=cast(Keep, keep or "longest"))  # noqa: E731
     similar = background.result(("copies", state, exact, keep), work, "Comparing documents …", queue="groups")
     if similar is None:
         return

@@ -57,7 +57,7 @@ def show(name: str, row: DeltaGenerator) -> None:
         st.caption("Give examples of two labels or more; five of each say how well the labels can be told apart.")
         return
     pairs = [(each.text, each.label) for each in examples]
-    work = lambda: index.label(pairs, folds=folds, reject=reject)  # noqa: E731
+    work = lambda: index.analysis.label(pairs, folds=folds, reject=reject)  # noqa: E731
     key = ("label", pool.state(index), tuple(pairs), folds, reject)
     outcome = background.result(key, work, "Labelling documents …", queue="groups")
     if outcome is not None:

@@ -147,7 +147,7 @@ def _compact(folder: Path, report: jobs.Report) -> jobs.Outcome:
 
 def _verify(folder: Path, report: jobs.Report) -> jobs.Outcome:
     with Index.open(folder) as index:
-        problems = index.verify(report)
+        problems = index.analysis.verify(report)
     if not problems:
         return jobs.Outcome("Everything is in order.")
     fix = "Restore a dump or build the index again; compact rebuilds a damaged cache."

@@ -22,7 +22,7 @@ def days(on: Points, index: Index) -> Floats | None:
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the dates …", hash_funcs=BY_KEY)
 def _days(on: Points, _index: Index) -> Floats | None:
-    by_document = _index.days(list(dict.fromkeys(on.sample.documents)))
+    by_document = _index.analysis.days(list(dict.fromkeys(on.sample.documents)))
     number = {name: float(date.fromisoformat(day).toordinal()) for name, day in by_document.items()}
     numbers = np.array([number.get(name, np.nan) for name in on.sample.documents], np.float32)
     seen = numbers[~np.isnan(numbers)]

@@ -73,7 +73,7 @@ def _known(index: Index, on: Points, last: jobs.Job | None) -> Floats | None:
     if (on.content, serial) not in kept:
         made = last.outcome.keep if last is not None and last.outcome else None
         alike = isinstance(made, Layout) and np.array_equal(made.sample.ids, on.sample.ids)
-        layout = made if alike and isinstance(made, Layout) else index.kept_layout(on.sample)
+        layout = made if alike and isinstance(made, Layout) else index.analysis.kept_layout(on.sample)
         if layout is None:
             return None
         kept[on.content, serial] = layout.places
@@ -94,7 +94,7 @@ def _key(name: str) -> tuple[str, ...]:
 
 def _start(name: str, index: Index) -> None:
     def work(report: jobs.Report) -> jobs.Outcome:
-        made = index.layout(points.MOST_UMAP, method="umap", letters=0, progress=report)
+        made = index.analysis.layout(points.MOST_UMAP, method="umap", letters=0, progress=report)
         return jobs.Outcome(f"The map of {name} is laid out by UMAP.", keep=made)
 
     jobs.start(_key(name), f"UMAP of {name}", work, announced=False, about=STOPPED)

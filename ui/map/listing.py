@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from semsearch.evaluation import group_names
+from semsearch.analysis import group_names
 from semsearch.utils.quantities import count
 
 from ..shared import index_picker, messages, navigation, tables, widgets

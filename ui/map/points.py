@@ -72,7 +72,7 @@ def sample(index: Index, most: int) -> Points:
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the vectors …")  # shared and only read
 def _sample(key: Key, _index: Index) -> Points:
-    laid_out = _index.layout(key[-1], method="pca", letters=LETTERS)
+    laid_out = _index.analysis.layout(key[-1], method="pca", letters=LETTERS)
     content = sha256(laid_out.sample.ids.tobytes() + laid_out.sample.vectors[:1].tobytes()).hexdigest()
     return Points(key, laid_out.sample, laid_out.places, laid_out.explained or 0.0, content)
 
@@ -89,7 +89,7 @@ def facets(index: Index) -> list[Facet]:
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def _facets(key: tuple[str, int, int], _index: Index) -> list[Facet]:
-    return _index.facets()
+    return _index.analysis.facets()
 
 
 def _kinds(index: Index) -> dict[str, tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from semsearch.evaluation import NestedTopic, nested_topics
+from semsearch.analysis import NestedTopic, nested_topics
 from semsearch.types import JsonObject
 
 from ..shared.messages import one_line

@@ -104,7 +104,7 @@ def _facets(index: Index) -> list[Facet]:
     cache, version, now = _cache(), index.version, time.monotonic()
     cached, until, facets = cache.get(index, (-1, 0.0, []))
     if cached != version and now >= until:
-        facets = index.facets()
+        facets = index.analysis.facets()
         cache[index] = version, time.monotonic() + REUSED * (time.monotonic() - now), facets
     return facets
 

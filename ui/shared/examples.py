@@ -81,7 +81,7 @@ def questions(index: Index) -> list[str]:
 
 def _drawn(index: Index) -> Iterator[tuple[str, str]]:
     """Documents and questions about them, the best kind first."""
-    sample = index.sample_vectors(PASSAGES, letters=600)
+    sample = index.analysis.sample_vectors(PASSAGES, letters=600)
     texts: dict[str, str] = {}
     for document, text in zip(sample.documents, sample.texts, strict=True):
         texts[document] = f"{texts[document]}\n{text}" if document in texts else text

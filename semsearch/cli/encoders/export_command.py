@@ -134,7 +134,7 @@ def _fit(
 
     if index is not None:
         with open_index(options, index) as passages:
-            examples = dataset_of_texts(passages.texts(), f"index {index}", max_samples=max_samples)
+            examples = dataset_of_texts(passages.analysis.texts(), f"index {index}", max_samples=max_samples)
     else:
         examples = read_dataset(file or "", max_samples=max_samples)
     texts = dict.fromkeys(text for row in zip(*examples.columns.values(), strict=True) for text in row)

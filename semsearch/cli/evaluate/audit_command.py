@@ -34,7 +34,7 @@ def audit(
     encoder, vectors that the encoder would not give any more, and files that have changed.
     """
     with open_index(ctx.obj, choose_index(ctx.obj, name, named)) as index:
-        found = {"index": index.name, **index.audit(sample=sample, k=k)}
+        found = {"index": index.name, **index.analysis.audit(sample=sample, k=k)}
     console.result(
         found, dict(_lines(found)), as_json=as_json, failed=None if fail_under is None else _missed(found, fail_under)
     )

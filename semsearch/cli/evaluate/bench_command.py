@@ -62,7 +62,7 @@ def _index(options: Options, name: str, sample: int, k: int, recall: float, keep
     note = _note(options)
     with open_index(options, name) as index:
         reference = index.info()["recipe"].get("encoder", "default")
-        texts = list(islice(index.texts(), sample))
+        texts = list(islice(index.analysis.texts(), sample))
         engines = _engines(reference, texts, keep, options) if reference and texts else None
         vectors = semsearch.admin.bench(index, sample=sample, k=k, recall=recall, keep=keep, progress=note)
         return {"index": index.name, "encoder": engines, "vectors": vectors}

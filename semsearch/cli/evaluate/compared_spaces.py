@@ -67,7 +67,7 @@ class Comparison:
         return lambda index, mode: evaluate(ranked(index.search, mode, self.k), self.queries, self.qrels, self.k)
 
     def _own(self, index: semsearch.Index) -> Evaluate:
-        sentences = own_sentences(index.name, index.texts(), SAMPLE)
+        sentences = own_sentences(index.name, index.analysis.texts(), SAMPLE)
         return lambda index, mode: evaluate_known_items(index.search, sentences, mode, self.k)
 
     def _measure(

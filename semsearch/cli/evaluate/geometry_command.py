@@ -55,7 +55,7 @@ def geometry(
             raise UsageError("-n measures the vectors of an index.", fix)
         began = perf_counter()
         with open_index(ctx.obj, index) as opened:
-            found = evaluation.index_geometry(opened, sample)
+            found = evaluation.index_geometry(opened.analysis, sample)
             measured = _measurement(f"index {index}", "stored vectors", found, {"sample": sample, "index": index})
             output.show([index_run("geometry", opened, measured, perf_counter() - began)])
         return

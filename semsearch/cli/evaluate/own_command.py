@@ -64,7 +64,7 @@ class Sampled:
 
 def _runs(index: semsearch.Index, modes: Sequence[Mode], sampled: Sampled, options: Options) -> Iterator[Run]:
     """The run of each mode."""
-    sentences = evaluation.own_sentences(index.name, index.texts(), sampled.sentences, sampled.seed)
+    sentences = evaluation.own_sentences(index.name, index.analysis.texts(), sampled.sentences, sampled.seed)
     for mode in modes:
         began = perf_counter()
         with counter(options, f"{index.name}, {mode}", "queries") as count:

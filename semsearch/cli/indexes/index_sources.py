@@ -87,7 +87,7 @@ class Stdin(Files):
         Files.check(self, run, encoder, ray)
 
     def run(self, index: Index, how: SyncOptions, options: Options) -> SyncReport:
-        return index.add_stream(sys.stdin.buffer, how)
+        return index.add_files(sys.stdin.buffer, options=how)
 
 
 @dataclass(slots=True)

@@ -160,7 +160,7 @@ def verify(
         console.note(f"{loss} Accepted." if loss else f"{label}: no acknowledged change is missing.")
     try:
         with semsearch.Index.open(folder) as index, step_progress(ctx.obj, f"verifying {label}") as report:
-            problems = index.verify(report)
+            problems = index.analysis.verify(report)
     except Corrupt as error:  # too damaged to be opened, or to be read to the end
         problems = [error.message]
     if problems:

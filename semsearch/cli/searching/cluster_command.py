@@ -51,14 +51,14 @@ def cluster(
     """
     with open_index(ctx.obj, name, named) as index:
         with counted_progress(ctx.obj, index.name, "documents") as report:
-            found = index.topics(
+            found = index.analysis.topics(
                 k,
                 threshold=threshold,
                 min_size=min_size,
                 where=where,
                 progress=report,
             )
-        times = index.timeline(found, by=cast(Period, by), field=date_field) if over_time else None
+        times = index.analysis.timeline(found, by=cast(Period, by), field=date_field) if over_time else None
         name = index.name
     topics = [{**asdict(topic), "size": len(topic.documents)} for topic in found]
     result = {"index": name, "clusters": topics, "others": found.others, "coherence": found.coherence}

@@ -53,7 +53,7 @@ def dedup(
         version = index.version
         with counted_progress(ctx.obj, index.name, "compared") as report:
             rule = cast(Keep, keep)
-            groups = index.copies(
+            groups = index.analysis.copies(
                 threshold=threshold, words=words, exact=exact, keep=rule, where=where, progress=report
             )
         doomed = [copy.document for group in groups for copy in group.copies]

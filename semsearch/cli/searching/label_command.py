@@ -100,7 +100,7 @@ def _documents(
     where: str | None,
 ) -> tuple[str, list[JsonObject], LabelAccuracy]:
     with open_index(options, *names) as index, counted_progress(options, index.name, "documents") as report:
-        found, accuracy = index.label(
+        found, accuracy = index.analysis.label(
             labelled,
             folds=how[0],
             reject=how[1],

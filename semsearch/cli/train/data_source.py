@@ -83,7 +83,7 @@ class DataSource:
         granularity = self.granularity or "passages"
         with open_index(options, name) as index:
             return dataset_of_texts(
-                index.texts(), f"index {name}", granularity=granularity, max_samples=self.max_samples
+                index.analysis.texts(), f"index {name}", granularity=granularity, max_samples=self.max_samples
             )
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from semsearch import documents as document_files
 from semsearch import settings
+from semsearch.analysis import audit
 from semsearch.chunking.splitter import Splitter
 from semsearch.documents import waiting_vectors
 from semsearch.errors import UsageError
 from semsearch.evaluation.judgements import Judgements
 from semsearch.index.index import Index, encoder_of
-from semsearch.search import audit
 from semsearch.stores import drivers
 from semsearch.types import EncoderLike, JsonObject, Progress, Survey
 from semsearch.utils import plugins

@@ -83,7 +83,7 @@ def index_status(ask: Ask, wanted: arguments.Status) -> JsonObject:
     the metadata fields that `where` can filter by, with their values.
     """
     with ask.reading(wanted.index) as index:
-        known, facets, skipped = index.info(), index.facets(), index.skipped()
+        known, facets, skipped = index.info(), index.analysis.facets(), index.analysis.skipped()
     run = known["last_run"] or {}
     head = {
         "index": known["name"],

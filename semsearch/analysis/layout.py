@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.search import sampling
-from semsearch.search.layouts import umap_process
+from semsearch.analysis import sampling, umap_process
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import Layout, LayoutMethod, Progress, VectorSample

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from semsearch.search.groups import closest_pairs, document_vectors, shared_words
+from semsearch.analysis import closest_pairs, document_vectors
+from semsearch.search import shared_words
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import Copies, Copy, JsonObject, Keep, Progress
@@ -53,7 +54,7 @@ RULES: Mapping[Keep, tuple[Rule, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What counts as a copy, and which document is kept: the arguments of `Index.copies`."""
+    """What counts as a copy, and which document is kept: the arguments of `Analysis.copies`."""
 
     threshold: float
     words: float

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from semsearch.analysis import clustering, document_vectors, mining
 from semsearch.errors import UsageError
-from semsearch.search.groups import clustering, document_vectors, mining
 from semsearch.search.snippets import FRONT_MATTER
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space
@@ -39,7 +39,7 @@ Named: TypeAlias = Callable[[Sequence[str], "NDArray[np.int64]"], list[str]]  # 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How to cluster: the arguments of `Index.topics`."""
+    """How to cluster: the arguments of `Analysis.topics`."""
 
     k: int | None
     threshold: float | None

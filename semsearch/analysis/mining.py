@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from semsearch.analysis import clustering
+from semsearch.analysis.closest_pairs import ClosestPairs, closest_pairs, near_groups
+from semsearch.analysis.document_vectors import near_pairs, passages_of
 from semsearch.encoders.base import as_encoder
 from semsearch.encoders.index_encoder import load
 from semsearch.errors import UsageError
-from semsearch.search.groups import clustering
-from semsearch.search.groups.closest_pairs import ClosestPairs, closest_pairs, near_groups
-from semsearch.search.groups.document_vectors import near_pairs, passages_of
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import EncoderLike, Pair

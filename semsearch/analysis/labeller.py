@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from semsearch.analysis import document_vectors, mining
 from semsearch.errors import UsageError
-from semsearch.search.groups import document_vectors, mining
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import EncoderLike, Label, LabelAccuracy, Progress

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.search.groups import closest_pairs
+from semsearch.analysis import closest_pairs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from semsearch.analysis.sampling import smallest_hashes
 from semsearch.errors import SemsearchError
-from semsearch.search.sampling import smallest_hashes
 from semsearch.stores import base
 from semsearch.stores.protocol import Dense, StoreReader
 from semsearch.stores.records import Space
@@ -43,7 +43,7 @@ IDS_AT_ONCE = 10_000
 def audit(
     reader: StoreReader, space: Space, encoder: EncoderProtocol | None, *, context: bool, sample: int, k: int
 ) -> JsonObject:
-    """The result of `Index.audit`. `encoder`: None leaves out what needs one. `context`: as in the recipe."""
+    """The result of `Analysis.audit`. `encoder`: None leaves out what needs one. `context`: as in the recipe."""
     with reader.snapshot():
         everything = reader.passage_ids(space=space.id)
         ids, queries = _sampled(reader, space, everything, sample)

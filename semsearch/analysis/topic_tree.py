@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from semsearch.analysis import clustering
+from semsearch.analysis.distinctive_words import group_names
 from semsearch.errors import UsageError
-from semsearch.evaluation.naming.distinctive_words import group_names
-from semsearch.search.groups import clustering
 from semsearch.utils.arguments import whole_number
 
 if TYPE_CHECKING:

@@ -1,0 +1,4 @@
+from .analysis import Analysis as Analysis
+from .distinctive_words import group_names as group_names
+from .topic_tree import NestedTopic as NestedTopic
+from .topic_tree import nested_topics as nested_topics
