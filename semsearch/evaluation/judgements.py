@@ -16,7 +16,7 @@ from pathlib import Path
 from semsearch import settings
 from semsearch.errors import Corrupt, Locked, NotFound, UsageError
 from semsearch.evaluation.judged_queries import read_qrels, read_queries
-from semsearch.evaluation.retrieval import Qrels
+from semsearch.evaluation.retrieval import Qrels, check_texts
 from semsearch.types import JsonObject
 from semsearch.utils import atomic_write
 
@@ -96,10 +96,7 @@ class Judgements:
 
         Raises UsageError for a judged query without text, and Locked, Corrupt, OSError.
         """
-        missing = [query for query in qrels if not queries.get(query, "").strip()]
-        if missing:
-            problem = f"{len(missing)} judged queries have no text; the first is {missing[0]!r}."
-            raise UsageError(problem, "Use the queries that belong to these qrels.")
+        check_texts(queries, qrels)
         with self._changed() as graded:
             for query, grades in qrels.items():
                 graded.setdefault(_normal(queries[query]), {}).update(grades)

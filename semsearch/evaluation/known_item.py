@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median, quantiles
+from statistics import median, quantiles
 
 import numpy as np
 
 from semsearch.chunking.sentences import sentences
 from semsearch.errors import UsageError
+from semsearch.evaluation.retrieval import averaged
 from semsearch.types import JsonObject, Mode, Query, Results
 
 MIN_WORDS = 4  # shorter sentences are headings and names, which occur in many passages
@@ -126,9 +127,7 @@ def evaluate_known_items(
     """
     items = search_known_items(find, sentences, mode, k)
     per_query = {text: _scores(rank, k) for text, rank in zip(items.sentences, items.ranks, strict=True)}
-    names = next(iter(per_query.values()), {})
-    means = {name: fmean(values[name] for values in per_query.values()) for name in names}
-    return {"queries": len(per_query), **means, "per_query": per_query}
+    return averaged(per_query)
 
 
 def _scores(rank: int | None, k: int) -> dict[str, float]:

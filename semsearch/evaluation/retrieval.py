@@ -97,10 +97,7 @@ def evaluate(
     it is not the default. Raises UsageError for a judged query without text, and for a document named twice in one
     ranking.
     """
-    missing = [query for query in qrels if not queries.get(query, "").strip()]
-    if missing:
-        problem = f"{len(missing)} judged queries have no text; the first is {missing[0]!r}."
-        raise UsageError(problem, "Use the queries that belong to these qrels.")
+    check_texts(queries, qrels)
     rankings = search([queries[query] for query in qrels])
     if len(rankings) != len(qrels):
         raise UsageError(f"search answered {len(rankings)} of {len(qrels)} queries.", "Return one ranking per query.")
@@ -115,9 +112,21 @@ def evaluate(
             "MRR@10": reciprocal_rank(ranking, grades, 10),
             f"MAP@{k}": average_precision(ranking, grades, k),
         }
+    return averaged(per_query)
+
+
+def averaged(per_query: Mapping[str, Mapping[str, float]]) -> JsonObject:
+    """The number of queries, the mean of each measure, and `per_query` itself."""
     names = next(iter(per_query.values()), {})
     means = {name: fmean(values[name] for values in per_query.values()) for name in names}
     return {"queries": len(per_query), **means, "per_query": per_query}
+
+
+def check_texts(queries: Mapping[str, str], qrels: Qrels) -> None:
+    """Raises UsageError for a judged query without text."""
+    if missing := [query for query in qrels if not queries.get(query, "").strip()]:
+        problem = f"{len(missing)} judged queries have no text; the first is {missing[0]!r}."
+        raise UsageError(problem, "Use the queries that belong to these qrels.")
 
 
 def ndcg(ranking: Sequence[str], grades: Grades, k: int = 10) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -31,18 +32,30 @@ def write_tokenizer(source: Path, place: Path) -> Path:
     return place / TOKENIZER
 
 
-def in_best_precision(convert: Callable[[JsonObject], Made], dtype: str, report: Report) -> Made:
-    """What `convert` makes with {}; where int8 fails with that, with the entry of a manifest for what stays in float32.
+def write_graph(
+    trace: Callable[[Path], Path], compare: Callable[[JsonObject], Made], place: Path, dtype: str, report: Report
+) -> Made:
+    """Write the graph that `trace` traces into the folder `place`, in that precision; what `compare` makes of it.
 
-    Raises GateFailed where that fails too.
+    `compare` is given {}; where an int8 graph fails, another one is tried, with the entry of a manifest for what stays
+    in float32. Raises GateFailed where that fails too.
     """
-    try:
-        return convert({})
-    except GateFailed:
-        if dtype != "int8":
-            raise
-    report("int8 everywhere loses too much: trying again with the outputs of feed-forward blocks in float32")
-    return convert({"in_float32": NARROWING})
+    with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+        full = trace(Path(scratch) / "full.onnx")
+        onnx.checker.check_model(full, full_check=True)
+
+        def convert(details: JsonObject) -> Made:
+            write_weights(full, place, dtype, details)
+            report("comparing it with PyTorch")
+            return compare(details)
+
+        try:
+            return convert({})
+        except GateFailed:
+            if dtype != "int8":
+                raise
+        report("int8 everywhere loses too much: trying again with the outputs of feed-forward blocks in float32")
+        return convert({"in_float32": NARROWING})
 
 
 def write_weights(full: Path, place: Path, dtype: str, details: JsonMapping) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-import onnx
 import torch
 
 from semsearch.encoders import pair_similarity
@@ -44,19 +42,12 @@ def write(
     fixed = _is_for_one_prompt(backend, graph, example)
     rows = 0 if (bias := getattr(graph, graphs.BIAS)) is None else len(bias)
     details: JsonObject = {"bias_rows": rows, "for_its_prompts_only": fixed}
-    with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
-        report(f"tracing {backend.bundle.name} ({backend.bundle.method})")
-        path, longest = Path(scratch) / "full.onnx", backend.bundle.max_tokens
-        full = graphs.trace(graph, example, path, longest, most_bytes=most_bytes)
-        onnx.checker.check_model(full, full_check=True)
-
-        def convert(kept: JsonObject) -> Bundle:
-            onnx_files.write_weights(full, place, dtype, kept)
-            bundle = _manifest(backend, place, dtype, details | kept)
-            report("comparing it with PyTorch")
-            return _compare(bundle, backend, data, report)
-
-        return onnx_files.in_best_precision(convert, dtype, report)
+    report(f"tracing {backend.bundle.name} ({backend.bundle.method})")
+    return onnx_files.write_graph(
+        lambda path: graphs.trace(graph, example, path, backend.bundle.max_tokens, most_bytes=most_bytes),
+        lambda kept: _compare(_manifest(backend, place, dtype, details | kept), backend, data, report),
+        *(place, dtype, report),
+    )
 
 
 def trace_inputs(backend: TorchBackend) -> tuple[Graph, Inputs]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-import onnx
 from torch import Tensor, nn
 
 from semsearch.encoders.rerankers.runtime import RerankerRuntime
@@ -45,26 +43,19 @@ def write(runtime: RerankerRuntime, place: Path, dtype: str, report: Report) -> 
         raise UsageError(f"{runtime.bundle.name} does not run in PyTorch, which an export starts from.")
     source = runtime.bundle
     tokenizer = onnx_files.write_tokenizer(source.path("tokenizer"), place)
-    with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
-        report(f"tracing {source.name}")
-        full = _traced(runtime, tokenizer, Path(scratch) / "full.onnx")
-
-        def convert(kept: JsonObject) -> RerankerBundle:
-            onnx_files.write_weights(full, place, dtype, kept)
-            bundle = manifest.write(_manifest(source, place, dtype, kept), place)
-            report("comparing it with PyTorch")
-            return _compare(bundle, runtime, report)
-
-        return onnx_files.in_best_precision(convert, dtype, report)
+    report(f"tracing {source.name}")
+    return onnx_files.write_graph(
+        lambda path: _traced(runtime, tokenizer, path),
+        lambda kept: _compare(manifest.write(_manifest(source, place, dtype, kept), place), runtime, report),
+        *(place, dtype, report),
+    )
 
 
 def _traced(runtime: on_torch.Runtime, tokenizer: Path, path: Path) -> Path:
     rows = PairTokenizer(tokenizer, runtime.bundle.max_tokens).rows(*EXAMPLE)
     example = runtime.tensors(rows.ids, rows.segments)
     names, longest = on_onnx.INPUTS[: len(example)], runtime.bundle.max_tokens
-    graphs.trace(PairGraph(runtime.network), example, path, longest, inputs=names, output=OUTPUT)
-    onnx.checker.check_model(path, full_check=True)
-    return path
+    return graphs.trace(PairGraph(runtime.network), example, path, longest, inputs=names, output=OUTPUT)
 
 
 def _manifest(source: RerankerBundle, place: Path, dtype: str, details: JsonObject) -> RerankerBundle:

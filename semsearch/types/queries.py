@@ -114,22 +114,12 @@ class Hit:
 
 
 _HIT_COLUMNS: dict[str, type] = {
-    "rank": int,
-    "id": int,
-    "score": float,
-    "strength": float,
-    "rerank": float,
-    "match": str,
-    "document": str,
-    "path": str,
-    "start": int,
-    "end": int,
-    "line": int,
-    "page": int,
-    "heading": str,
-    "text": str,
-    "cosine": float,
-    "bm25": float,
+    **dict.fromkeys(("rank", "id"), int),
+    **dict.fromkeys(("score", "strength", "rerank"), float),
+    **dict.fromkeys(("match", "document", "path"), str),
+    **dict.fromkeys(("start", "end", "line", "page"), int),
+    **dict.fromkeys(("heading", "text"), str),
+    **dict.fromkeys(("cosine", "bm25"), float),
     "more_in_document": int,
 }
 
