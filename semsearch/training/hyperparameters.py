@@ -58,3 +58,21 @@ class Hyperparameters:
     def as_json(self) -> JsonObject:
         """The hyperparameters under the keys that run folders use."""
         return {JSON_KEYS.get(each.name, each.name): getattr(self, each.name) for each in fields(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The properties of network and data that an objective depends on.
+
+    Of the network: its `kind` (bert, roberta, causal), hidden `width` h, `depth` in layers, the size `dim` of the
+    method's vector, and the standard deviation `spread` of new weights. Of the data: its `columns`, and the number of
+    `classes` of its labels.
+    """
+
+    kind: str = "bert"
+    width: int = 0
+    depth: int = 0
+    dim: int = 0
+    spread: float = 0.02
+    columns: tuple[str, ...] = ("anchor",)
+    classes: int = 0

@@ -36,8 +36,8 @@ from semsearch.models.tokenization import PromptTokens, Tokenizer
 from semsearch.prompts import Prompt
 from semsearch.training import objectives
 from semsearch.training.base_model import BaseModel
-from semsearch.training.hyperparameters import Hyperparameters
-from semsearch.training.objectives._base import Shape, View
+from semsearch.training.hyperparameters import Hyperparameters, Shape
+from semsearch.training.objectives._base import View
 
 if TYPE_CHECKING:
     from semsearch.types import JsonMapping, Vectors

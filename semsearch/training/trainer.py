@@ -20,9 +20,10 @@ from semsearch.errors import UsageError
 from semsearch.training import checks, objectives
 from semsearch.training.base_model import load_base
 from semsearch.training.datasets.dataset import Dataset
+from semsearch.training.hyperparameters import Shape
 from semsearch.training.loop import Loop, Teacher, TrainingStep
 from semsearch.training.model import TrainableModel
-from semsearch.training.objectives._base import BaseObjective, Shape
+from semsearch.training.objectives._base import BaseObjective
 from semsearch.training.objectives._matryoshka import MatryoshkaObjective
 from semsearch.training.optimisation import rng, schedule
 from semsearch.training.run_folder import manifest

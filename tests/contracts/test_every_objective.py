@@ -25,8 +25,7 @@ from semsearch.training import (  # noqa: E402
     objectives,
     train,
 )
-from semsearch.training.hyperparameters import Hyperparameters  # noqa: E402
-from semsearch.training.objectives._base import Shape  # noqa: E402
+from semsearch.training.hyperparameters import Hyperparameters, Shape  # noqa: E402
 
 COLUMNS = ("anchor", "positive", "negative")
 ROWS, DIM, DEPTH = 6, 16, 3

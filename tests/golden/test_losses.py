@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
+from semsearch.training.hyperparameters import Shape  # noqa: E402
 from semsearch.training.objectives import make  # noqa: E402  (needs torch)
-from semsearch.training.objectives._base import Shape  # noqa: E402
 from semsearch.training.objectives._contrastive import logits  # noqa: E402
 
 EQUAL = {"rtol": 1e-6, "atol": 1e-10}

@@ -18,8 +18,8 @@ import pytest
 torch = pytest.importorskip("torch")
 from semsearch.models.networks import loading, pooling  # noqa: E402  (needs torch)
 from semsearch.models.networks.masked import Inputs  # noqa: E402
+from semsearch.training.hyperparameters import Shape  # noqa: E402
 from semsearch.training.objectives import _self_guided, make  # noqa: E402
-from semsearch.training.objectives._base import Shape  # noqa: E402
 from semsearch.training.objectives._contrastive import info_nce  # noqa: E402
 
 EQUAL = {"rtol": 1e-6, "atol": 1e-10}

@@ -23,8 +23,8 @@ torch = pytest.importorskip("torch")
 from semsearch.models import methods  # noqa: E402  (needs torch)
 from semsearch.models.methods import Batch  # noqa: E402
 from semsearch.models.networks import loading  # noqa: E402
+from semsearch.training.hyperparameters import Shape  # noqa: E402
 from semsearch.training.objectives import make  # noqa: E402
-from semsearch.training.objectives._base import Shape  # noqa: E402
 from semsearch.training.objectives._contrastive import logits  # noqa: E402
 
 EQUAL, NEAR = {"rtol": 1e-6}, {"rtol": 1e-4, "atol": 1e-5}  # of what is kept as float64, and as float32

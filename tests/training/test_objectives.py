@@ -34,8 +34,9 @@ from semsearch.training import (  # noqa: E402
     objectives,
     train,
 )
+from semsearch.training.hyperparameters import Shape  # noqa: E402
 from semsearch.training.objectives import _matryoshka, _self_guided, make  # noqa: E402
-from semsearch.training.objectives._base import Shape, View  # noqa: E402
+from semsearch.training.objectives._base import View  # noqa: E402
 from semsearch.training.objectives._contrastive import cosines, info_nce, logits, with_negatives  # noqa: E402
 from semsearch.training.objectives.cosent import ordered  # noqa: E402
 

@@ -17,12 +17,13 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from semsearch.errors import UsageError
+from semsearch.training.hyperparameters import Shape
 from semsearch.types import JsonObject
 from semsearch.utils import plugins
 from semsearch.utils.plugins import check_options
 
 if TYPE_CHECKING:
-    from semsearch.training.objectives._base import BaseObjective, Shape
+    from semsearch.training.objectives._base import BaseObjective
 
 
 def names(*, foreign: bool = True) -> tuple[str, ...]:
@@ -61,8 +62,6 @@ def make(name: str, shape: Shape, options: Mapping[str, object] | None = None) -
 
 def columns_read(name: str, columns: Sequence[str], options: Mapping[str, object] | None = None) -> list[str]:
     """The columns that the objective called `name` reads of a dataset with `columns`."""
-    from semsearch.training.objectives._base import Shape  # imports torch
-
     shape = Shape(width=8, depth=2, dim=8, columns=tuple(columns), classes=2)
     return [view.column for view in make(name, shape, options).views]
 

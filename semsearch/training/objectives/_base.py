@@ -1,4 +1,4 @@
-"""The base class of objectives, the views that they ask for, and the shape of network and data."""
+"""The base class of objectives, and the views that they ask for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from semsearch.models.networks.masked import Network
 from semsearch.prompts import Prompt, library
 from semsearch.training.datasets.dataset import ANCHOR, Labels
-from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.hyperparameters import Hyperparameters, Shape
 
 # Metadata of a numeric field of `Options`; without any, the option has to be 0 or more.
 ABOVE_ZERO: Mapping[str, str] = {"range": "above 0"}  # a divisor, or an option for which 0 is meaningless
@@ -31,24 +31,6 @@ class View:
     prompt: Prompt | None = None
     of: Literal["tuned", "layers"] = "tuned"
     pool: str = "mean"
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The properties of network and data that an objective depends on.
-
-    Of the network: its `kind` (bert, roberta, causal), hidden `width` h, `depth` in layers, the size `dim` of the
-    method's vector, and the standard deviation `spread` of new weights. Of the data: its `columns`, and the number of
-    `classes` of its labels.
-    """
-
-    kind: str = "bert"
-    width: int = 0
-    depth: int = 0
-    dim: int = 0
-    spread: float = 0.02
-    columns: tuple[str, ...] = (ANCHOR,)
-    classes: int = 0
 
 
 class BaseObjective(nn.Module):

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from semsearch.training.datasets.dataset import ANCHOR, NEGATIVE, POSITIVE
-from semsearch.training.objectives._base import BaseObjective, Shape, View
+from semsearch.training.hyperparameters import Shape
+from semsearch.training.objectives._base import BaseObjective, View
 
 TEMPERATURE = 0.05  # SimCSE, table D.1; also in PromptBERT and CoT-BERT
 

@@ -15,7 +15,8 @@ from torch import Tensor, nn
 
 from semsearch.errors import UsageError
 from semsearch.training.datasets.dataset import Labels
-from semsearch.training.objectives._base import BaseObjective, Shape, View
+from semsearch.training.hyperparameters import Shape
+from semsearch.training.objectives._base import BaseObjective, View
 
 
 class MatryoshkaObjective(BaseObjective):

@@ -16,8 +16,8 @@ from torch.nn import functional
 
 from semsearch.errors import UsageError
 from semsearch.models.methods import chosen
-from semsearch.training.hyperparameters import Hyperparameters
-from semsearch.training.objectives._base import ABOVE_ZERO, BaseObjective, Shape, View
+from semsearch.training.hyperparameters import Hyperparameters, Shape
+from semsearch.training.objectives._base import ABOVE_ZERO, BaseObjective, View
 from semsearch.training.objectives._contrastive import cosines, linear, own
 
 TEMPERATURE, STRENGTH = 0.01, 0.1  # τ and λ of table 8

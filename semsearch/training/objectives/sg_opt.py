@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from semsearch.models.methods import chosen
+from semsearch.training.hyperparameters import Shape
 from semsearch.training.objectives import _self_guided
-from semsearch.training.objectives._base import Shape
 from semsearch.training.objectives._contrastive import info_nce
 from semsearch.training.objectives._self_guided import SelfGuidedObjective, opt1, opt2_released, opt3, sampled
 

@@ -18,8 +18,8 @@ from torch.nn import functional
 
 from semsearch.errors import UsageError
 from semsearch.training.datasets.dataset import ANCHOR, POSITIVE
-from semsearch.training.hyperparameters import Hyperparameters
-from semsearch.training.objectives._base import BaseObjective, Shape, View
+from semsearch.training.hyperparameters import Hyperparameters, Shape
+from semsearch.training.objectives._base import BaseObjective, View
 from semsearch.training.objectives._contrastive import linear
 
 
