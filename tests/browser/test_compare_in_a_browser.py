@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import subprocess
@@ -122,12 +121,6 @@ def cosines() -> list[float]:
     """Of every sentence with every other, row by row."""
     found = sts([(one, other) for one in TEXTS for other in TEXTS], encoder="hashing")
     return list(found.cosines)
-
-
-def test_the_csv_of_a_map_has_its_cosines(browser: Any, server: str) -> None:
-    head, *rows = csv.reader(io.StringIO(files(browser, server, "CSV").decode("utf-8")))
-    assert [name.split(" ", 1)[1] for name in head[1:]] == TEXTS
-    assert [float(cell) for row in rows for cell in row[1:]] == pytest.approx(cosines(), abs=1e-5)
 
 
 def test_the_svg_of_a_map_has_its_numbers_names_and_colours(browser: Any, server: str) -> None:

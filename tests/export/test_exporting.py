@@ -62,7 +62,7 @@ SAMPLES = {  # method -> models and templates under which it is exported; as rel
     "static": ("tiny-bert#static", "tiny-bert#static-debiased"),
 }  # fmt: skip
 QUICK = ("static", "promptbert", "prompteol")
-OFTEN = ("tiny-roberta#promptroberta-denoised",)  # beside the first of each method; the rest is long
+OFTEN = ("tiny-roberta#promptroberta-denoised", "tiny-bert#cot-bert-denoised", "pipeline")  # the rest is long
 TEXTS = (
     "A man is playing a guitar.",
     "a",
@@ -79,8 +79,7 @@ def _samples() -> Iterator[Any]:
     for method, names in SAMPLES.items():
         for name in names:
             quick = method in QUICK and name == names[0]
-            often = name == names[0] or name in OFTEN
-            yield pytest.param(name, marks=() if quick else pytest.mark.slow if often else pytest.mark.long)
+            yield pytest.param(name, marks=() if quick else pytest.mark.slow if name in OFTEN else pytest.mark.long)
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,7 +16,7 @@ from programme import record, trials
 
 from semsearch import Document, Index
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.stores.local import LocalWriter, open_reader, open_writer
+from semsearch.stores.local import LocalWriter, open_writer
 from semsearch.stores.records import Space
 from semsearch.vector_index import cache_files
 
@@ -165,49 +161,6 @@ def test_a_reader_that_may_not_rename_still_does_not_use_it(
 
 def _refused(self: Path, target: Path) -> None:
     raise OSError(30, "Read-only file system")
-
-
-REBUILD = """
-import sys
-from pathlib import Path
-from helpers.opened import rebuild
-from helpers.vectorstores import add
-from semsearch.stores.local import open_writer
-with open_writer(Path(sys.argv[1])) as store:
-    space = store.reader.state().spaces[0]
-    print("ready", flush=True)
-    turn = 0
-    while True:
-        add(store, space, 20, name=f"{sys.argv[2]}-{turn}-", seed=turn)
-        rebuild(store, space, ("flat", "compressed")[turn % 2])
-        turn += 1
-"""
-
-
-@pytest.mark.slow
-def test_a_kill_during_a_rebuild_leaves_a_sound_cache(tmp_path: Path) -> None:
-    store, space = new(tmp_path / "notes", 800)
-    rebuild(store, space)
-    store.close()
-    chance, kills = random.Random(4), trials(8, 25)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
-    for turn in range(kills):
-        command = [sys.executable, "-c", REBUILD, str(store.connection.folder), str(turn)]
-        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None and process.stdout.readline() == b"ready\n"
-            time.sleep(chance.uniform(0, 0.25))
-            process.send_signal(signal.SIGKILL)
-        with open_reader(store.connection.folder) as reader:
-            plan = assert_right(reader, space)
-            assert plan["pass"] == "cache+delta" and plan["warnings"] == []
-    with open_writer(store.connection.folder) as writer:
-        rebuild(writer, space)
-        assert {path.name for path in writer.connection.folder.glob("vectors-*")} == {
-            c.file for c in space_vectors(writer, space).caches()
-        }
-        assert check(writer, space) == []
-        assert writer.reader.state().passages > 800
-    record("kill while a cache is built", kills, lost=0)
 
 
 def test_a_small_index_notices_a_damaged_cache_too(tmp_path: Path) -> None:

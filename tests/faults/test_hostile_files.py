@@ -90,6 +90,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(pool, "read", counted)
     for name, value in LIMITS.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setenv("SEMSEARCH_READ_SECONDS", "60")  # none of these files hangs, and a machine may be busy
     return names
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from helpers.serving import serving
 from semsearch import Document, Index
 from semsearch.serve.openapi import ERRORS
 
-pytest.importorskip("schemathesis")
+pytestmark = pytest.mark.skipif(find_spec("schemathesis") is None, reason="needs schemathesis")
 HOW = Path(__file__).parent / "openapi_fuzzing"
 SOME = ("--phases", "fuzzing", "--max-examples", "5")
 ALL = ("--phases", "coverage,fuzzing,stateful", "--max-examples", "30", "--max-time", "120")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,21 @@ def components_found_once() -> Iterator[None]:
     scanner = pytest.importorskip("streamlit.components.v2.manifest_scanner")
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(scanner, "scan_component_manifests", cache(scanner.scan_component_manifests))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def scripts_waited_for() -> Iterator[None]:
+    """AppTest looks a thousand times a second whether its script has ended, and takes the turn of the script for it."""
+    runner = pytest.importorskip("streamlit.testing.v1.local_script_runner")
+    asked = runner.require_widgets_deltas
+
+    def joined(one: Any, timeout: float) -> None:
+        one._script_thread.join(timeout)
+        asked(one, 1)
+
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(runner, "require_widgets_deltas", joined)
         yield
 
 
