@@ -7,7 +7,7 @@ than two wordings of one thought. So nearly all runs of five words have to be sh
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from semsearch.documents.file_access import FilePresence
@@ -21,22 +21,22 @@ SHINGLE = 5
 SHARED = 0.9  # one word changed in a passage of 100 leaves 91 of 96 shingles
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class CollapsedHit:
     """One hit: its best passage, how many more of the document were found, documents with nearly the same text."""
 
     best: StoredPassage
     strength: float | None
     more: int = 0
-    copies: list[str] = field(default_factory=list)
+    copies: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Collapsed:
     """At most k hits in order, and how many passages are hidden because their file is gone."""
 
-    hits: list[CollapsedHit] = field(default_factory=list)
-    gone: int = 0
+    hits: tuple[CollapsedHit, ...]
+    gone: int
 
 
 def collapse(
@@ -53,27 +53,28 @@ def collapse(
     `owners`: the documents of all of them, as the reader's method gives them, where they are known. `certain`: only
     the first so many are sure of their place, so only they become hits, which may be less than there are.
     """
-    wanted = [one for one in ranked if one not in own and strengths.get(one, 1.0) >= query.min_strength]
-    if owners is None and query.group != "passage" and len(wanted) > 2 * (first := FIRST * query.k):
-        known = reader.owners(wanted, first=first)
-        few = collapse(reader, wanted, strengths, query, own, known, certain=first)
+    left = [one for one in ranked if one not in own and strengths.get(one, 1.0) >= query.min_strength]
+    if owners is None and query.group != "passage" and len(left) > 2 * (first := FIRST * query.k):
+        few = collapse(reader, left, strengths, query, own, reader.owners(left, first=first), certain=first)
         if len(few.hits) == query.k:
             return few
-    members = _members(reader, wanted, query, owners)
-    collapsed = Collapsed()
-    presence = FilePresence()
-    sure = frozenset(ranked[:certain])
+    members = _members(reader, left, query, owners)
+    hits: list[CollapsedHit] = []
+    gone, presence, sure = 0, FilePresence(), frozenset(ranked[:certain])
     firsts = [one for one in members if one in sure]
     for start in range(0, len(firsts), query.k):  # most answers need no more than the first k
         for passage in reader.passages(firsts[start : start + query.k]):
+            same = None if query.group != "document" else _same(passage, hits)
             if passage.root is not None and passage.path is not None and presence.is_gone(passage.root, passage.path):
-                collapsed.gone += len(members[passage.id])
-            elif query.group != "document" or not _folded(passage, collapsed.hits):
+                gone += len(members[passage.id])
+            elif same is not None:
+                hits[same] = replace(hits[same], copies=(*hits[same].copies, passage.document))
+            else:
                 more = len(members[passage.id]) - 1
-                collapsed.hits.append(CollapsedHit(passage, strengths.get(passage.id), more))
-            if len(collapsed.hits) == query.k:
-                return collapsed
-    return collapsed
+                hits.append(CollapsedHit(passage, strengths.get(passage.id), more))
+            if len(hits) == query.k:
+                return Collapsed(tuple(hits), gone)
+    return Collapsed(tuple(hits), gone)
 
 
 def _members(
@@ -90,13 +91,9 @@ def _members(
     return {found[0]: found for found in groups.values()}
 
 
-def _folded(passage: StoredPassage, hits: Sequence[CollapsedHit]) -> bool:
-    """Whether an earlier hit is a near copy of the passage; the document is then added to its copies."""
-    for hit in hits:
-        if same_words(hit.best.text, passage.text):
-            hit.copies.append(passage.document)
-            return True
-    return False
+def _same(passage: StoredPassage, hits: Sequence[CollapsedHit]) -> int | None:
+    """The place of the first hit that the passage is a near copy of; None for none."""
+    return next((at for at, hit in enumerate(hits) if same_words(hit.best.text, passage.text)), None)
 
 
 def same_words(first: str, second: str) -> bool:

@@ -12,10 +12,10 @@ from semsearch import documents as document_files
 from semsearch import settings
 from semsearch.chunking.splitter import Splitter
 from semsearch.errors import Corrupt, UsageError
+from semsearch.index.admin import vector_export
 from semsearch.index.admin.lookup import exists
 from semsearch.index.admin.upkeep import remove
 from semsearch.index.index import Index, encoder_of
-from semsearch.search import arrow_batches, vector_export
 from semsearch.stores import drivers, restored
 from semsearch.stores.other_spaces import KEY as OTHER_SPACES
 from semsearch.stores.protocol import StoreWriter
@@ -162,7 +162,7 @@ def to_arrow(index: Index, *, size: int = 1000, precision: Precision = "float32"
     Parquet writers read. Raises UsageError, and MissingExtra without the extra `arrow`.
     """
     whole_number("size", size)
-    return arrow_batches.batches(index.store.reader, index.store.space, size, precision)
+    return vector_export.batches(index.store.reader, index.store.space, size, precision)
 
 
 def export_vectors(
