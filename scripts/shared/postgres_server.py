@@ -40,16 +40,18 @@ def binaries() -> Path | None:
 
 
 class PostgresServer:
-    """A server with its data in `folder`."""
+    """A server with its data in `folder`. host: an address on which it listens too."""
 
-    def __init__(self, folder: Path, *, settings: Sequence[str] = ()) -> None:
-        self.folder, self.settings = folder, tuple(settings)
+    def __init__(self, folder: Path, *, settings: Sequence[str] = (), host: str = "", port: int = PORT) -> None:
+        self.folder, self.settings, self.host, self.port = folder, tuple(settings), host, port
         self.data, self.sockets, self.log = folder / "data", folder / "s", folder / "log"
         self.process: subprocess.Popen[bytes] | None = None
 
     def address(self, database: str = "postgres", user: str = USER) -> str:
         """What stands after `--store postgres:`."""
-        return f"postgresql:///{database}?host={self.sockets}&port={PORT}&user={user}"
+        if self.host:
+            return f"postgresql://{user}@{self.host}:{self.port}/{database}"
+        return f"postgresql:///{database}?host={self.sockets}&port={self.port}&user={user}"
 
     @property
     def store(self) -> str:
@@ -66,11 +68,14 @@ class PostgresServer:
         """Make an empty cluster of databases."""
         self.prepare()
         self.run("initdb", "-D", str(self.data), "-E", "UTF8", "--locale=C", "-A", "trust", "-U", USER)
+        if self.host:
+            with (self.data / "pg_hba.conf").open("a", encoding="utf-8") as file:
+                file.write("host all all samenet trust\n")
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        options = ["-D", str(self.data), "-k", str(self.sockets), "-c", "listen_addresses="]
-        options += ["-p", str(PORT)]
+        options = ["-D", str(self.data), "-k", str(self.sockets), "-c", f"listen_addresses={self.host}"]
+        options += ["-p", str(self.port)]
         for setting in (f"max_connections={MAX_CONNECTIONS}", *self.settings):
             options += ["-c", setting]
         end = time.monotonic() + PATIENCE
@@ -117,7 +122,7 @@ class PostgresServer:
         return self.run("psql", *self._reached(), "-U", USER, "-d", database, "-X", "-A", "-t", "-c", statement)
 
     def _reached(self) -> list[str]:
-        return ["-h", str(self.sockets), "-p", str(PORT)]
+        return ["-h", str(self.sockets), "-p", str(self.port)]
 
     def run(self, program: str, *arguments: str) -> str:
         """Run one of PostgreSQL's programs. Raises RuntimeError with what it says."""
@@ -151,9 +156,11 @@ def running(*settings: str) -> Iterator[PostgresServer]:
 
 
 @contextmanager
-def running_at(folder: Path, *, settings: Sequence[str] = ()) -> Iterator[PostgresServer]:
+def running_at(
+    folder: Path, *, settings: Sequence[str] = (), host: str = "", port: int = PORT
+) -> Iterator[PostgresServer]:
     """A new server with its data in `folder`, which its user has to reach."""
-    server = PostgresServer(folder, settings=settings)
+    server = PostgresServer(folder, settings=settings, host=host, port=port)
     try:
         server.make()
         folder.chmod(0o755)

@@ -60,7 +60,7 @@ def old(postgres: PostgresServer, database: str) -> str:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """An index from few vectors on."""
     monkeypatch.setattr(space_vectors, "HNSW_FROM", 10)
-    monkeypatch.setattr("semsearch.stores.postgres.maintenance.HNSW_FROM", 10)
+    monkeypatch.setattr("semsearch.stores.postgres.space_vectors.HNSW_FROM", 10)
 
 
 def made(address: str, folder: Path) -> Iterator[tuple[PostgresWriter, Space]]:

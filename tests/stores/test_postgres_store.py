@@ -34,7 +34,7 @@ if missing():
     pytest.skip(missing(), allow_module_level=True)
 
 from semsearch.stores import postgres as driver
-from semsearch.stores.postgres import escapes, maintenance, space_vectors
+from semsearch.stores.postgres import escapes, space_vectors
 from semsearch.stores.postgres import query as sql_query
 from semsearch.stores.postgres.full_text import matching, occurrences
 from semsearch.stores.postgres.server import connection
@@ -170,7 +170,7 @@ def test_facets_are_those_of_a_local_store(both: tuple[StoreReader, StoreReader]
 def test_an_index_of_the_server_finds_what_comparing_every_vector_finds(
     made: tuple[PostgresWriter, Space], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "HNSW_FROM", 100)
+    monkeypatch.setattr(space_vectors, "HNSW_FROM", 100)
     writer, space = made
     writer.replace([entry(f"d{n}", f"One {n}. Two {n}. Three {n}", metadata={"n": n}) for n in range(100)], space.id)
     writer.update_vector_index(space.id, "auto")
@@ -524,7 +524,7 @@ def test_a_dump_becomes_a_local_index_and_back(
 def test_a_restored_collection_has_its_vector_index_at_once(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str, kind: str
 ) -> None:
-    monkeypatch.setattr(maintenance, "HNSW_FROM", 5)
+    monkeypatch.setattr(space_vectors, "HNSW_FROM", 5)
     with local.create(tmp_path / "local") as writer:
         space = writer.put_space(Space(0, "fingerprint", "stand-in", DIM, {}))
         fill(writer, space, 8)
@@ -650,7 +650,7 @@ def test_machines_that_embed_the_same_passages_at_once_count_their_vectors_once(
 def test_one_of_several_machines_builds_the_vector_index(
     made: tuple[PostgresWriter, Space], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "HNSW_FROM", 1)
+    monkeypatch.setattr(space_vectors, "HNSW_FROM", 1)
     writer, space = made
     fill(writer, space, 2)
     failed = list[BaseException]()

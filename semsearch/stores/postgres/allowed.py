@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.stores.postgres.filter_sql import PostgresFilters
-from semsearch.stores.postgres.full_text.containing import contains
+from semsearch.stores.postgres.full_text.words import contains
 from semsearch.stores.postgres.server.connection import Connection
 from semsearch.stores.sql import filters
 

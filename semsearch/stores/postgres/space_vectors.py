@@ -7,21 +7,24 @@ vectors. Where it finds too few, because a filter or deletions take them away, e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from semsearch.errors import NotFound
+from semsearch.errors import NotFound, UnknownName
 from semsearch.stores.postgres.allowed import AllowedPassages
 from semsearch.stores.postgres.server.connection import Connection
 from semsearch.stores.postgres.server.schema import kind_of_vectors, vectors_table
 from semsearch.stores.postgres.server.vector_types import Kind, unpacked, written
 from semsearch.stores.protocol import Dense
+from semsearch.utils import plugins
 from semsearch.utils import vectors as vector_checks
+from semsearch.vector_index import backends
 from semsearch.vector_index.backends import _top
 
 if TYPE_CHECKING:
+    from semsearch.stores.protocol import Rebuild
     from semsearch.types import Ids, JsonObject, Vectors
 
 HNSW_FROM = 10_000  # vectors: comparing them all takes the server 10 ms at 384 dimensions
@@ -32,6 +35,7 @@ BREADTH = 4  # candidates for each hit
 SUBSET_SHARE = 0.05  # of the vectors; fewer allowed passages are compared one by one
 MANY_QUERIES = 8  # from so many on, vectors are read once and compared here
 IDS_PER_QUERY = 100_000
+COMPARED = ("exact", "flat")  # back ends without an index; all others stand for HNSW here
 
 
 class SpaceVectors:
@@ -83,17 +87,6 @@ class SpaceVectors:
         while rows := self._db.rows(sql, (int(parts[-1][-1]), IDS_PER_QUERY)):
             parts.append(np.array(rows, dtype=np.int64)[:, 0])
         return np.concatenate(parts)[1:]
-
-    def missing(self, after: int, limit: int) -> Ids:
-        """The first `limit` passages above `after` without a vector, ascending."""
-        sql = f"""SELECT id FROM passages p WHERE id > %s AND NOT EXISTS
-                  (SELECT 1 FROM {self.table} v WHERE v.passage = p.id) ORDER BY id LIMIT %s"""
-        rows = self._db.rows(sql, (after, None if limit < 0 else limit))
-        return np.array([row[0] for row in rows], dtype=np.int64)
-
-    def highest_id(self) -> int:
-        """The newest passage with a vector; 0 for none."""
-        return int(self._db.rows(f"SELECT coalesce(max(passage), 0) FROM {self.table}")[0][0])
 
     def vectors(self, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192) -> Iterator[tuple[Ids, Vectors]]:
         """(passage ids (m,) ascending, their unit vectors (m, dim)) in pieces of at most `chunk`."""
@@ -166,6 +159,43 @@ class SpaceVectors:
             best = _top.best(ids[here], queries @ stored[here].T, k)
             found = _top.merge([found, best], k)
         return found
+
+    # ---- the index
+
+    def update_index(self, backend: str, when: Rebuild) -> None:
+        """Build or drop the HNSW index, where that is due: the server keeps it up to date by itself.
+
+        Writers go on meanwhile. Raises UnknownName for a backend that does not exist.
+        """
+        known = ("auto", *plugins.names(backends))
+        if backend not in known:
+            raise UnknownName("backend", backend, known)
+        has, many = self.index_kind() is not None, self.count() >= HNSW_FROM
+        due = many or has if backend == "auto" else backend not in COMPARED
+        needed = due and self.dim <= MOST_DIM[self.next_kind]
+        drop = f"DROP INDEX IF EXISTS {self.index}"
+        over = f"{self.as_indexed(self.next_kind)} {self.next_kind}_cosine_ops"
+        build = f"{self.index} ON {self.table} USING hnsw ({over}) WITH (m = {M}, ef_construction = {EF_CONSTRUCTION})"
+        if has if not needed else (has and when != "always"):
+            if not needed:
+                self._run([drop], lambda: False)
+        elif needed:
+            self._run([drop, f"CREATE INDEX {build}"], lambda: not has and self.index_kind() is not None)
+
+    def _run(self, statements: list[str], is_done: Callable[[], bool]) -> None:
+        """In the transaction that goes on; else one by one, so that others read and write meanwhile.
+
+        Of several machines at the end of their runs, one builds the index.
+        """
+        if self._db.is_writing:
+            for statement in statements:
+                self._db.execute(statement)
+            return
+        with self._db.alone("vector index") as run:
+            if run is None or is_done():
+                return
+            for statement in statements:
+                run(statement.replace("INDEX ", "INDEX CONCURRENTLY ", 1))
 
     # ---- for `info`
 

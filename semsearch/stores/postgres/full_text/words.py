@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from semsearch.stores.query_words import has_cjk
+from semsearch.stores.query_words import exact_entry, has_cjk, required_words
 from semsearch.stores.terms import GRAMS, WORDS, Tokens, cut
 from semsearch.utils.languages.writing_systems import CJK
 
@@ -61,6 +61,29 @@ def phrase(kind: int, text: str, *, in_text: bool = False) -> str:
     weight = ":A" if in_text else ""
     terms = [text.lower()] if kind == GRAMS and len(text) < 3 else list(cut(kind, text))
     return " <-> ".join(f"{lexeme(term)}{weight}" for term in terms)
+
+
+def contains(entry: str) -> tuple[str, list[str]]:
+    """A condition on a row of `words`: the text of the passage contains a word, a phrase or a CJK run.
+
+    Raises UsageError for an entry without a letter or digit.
+    """
+    plain, exact = required_words(entry), exact_entry(entry)
+    tests, queries = list[str](), list[str]()
+    if not has_cjk(exact):
+        tests.append("vector @@ %s::tsquery")
+        queries.append(phrase(WORDS, " ".join(plain), in_text=True))
+    if len(exact) > 2 or has_cjk(exact):
+        tests.append("grams @@ %s::tsquery")
+        queries.append(phrase(GRAMS, exact))
+    return f"({' OR '.join(tests)})", queries
+
+
+def has_word(entry: str) -> tuple[str, list[str]]:
+    """The same of a word or phrase that is no part of a longer word."""
+    kind = GRAMS if has_cjk(entry) else WORDS
+    column = "grams" if kind == GRAMS else "vector"
+    return f"{column} @@ %s::tsquery", [phrase(kind, entry, in_text=True)]
 
 
 def terms_of(kind: int, text: str) -> list[str]:

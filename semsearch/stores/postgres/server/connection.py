@@ -55,7 +55,6 @@ class Session:
     raw: Raw
     writing: bool
     depth: int = 1
-    is_latched: bool = False  # a latch was not released, which the end of its connection does
     changes: Counter[str] = field(default_factory=Counter)
     terms: set[str] = field(default_factory=set)
 
@@ -153,18 +152,6 @@ class Connection:
             session = self._session()
             assert session is not None
             return work(session.raw)
-
-    @contextmanager
-    def latch(self, name: str) -> Iterator[None]:
-        """For a moment inside `transaction()`, no other writer of the collection is in a latch of this name."""
-        session, key = self._writing(), (f"{self.link.id} {name}",)
-        self.rows("SELECT pg_advisory_lock(hashtextextended(%s, 0))", key)
-        try:
-            yield
-            self.rows("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", key)
-        except BaseException:
-            session.is_latched = True
-            raise
 
     def hold(self, name: str, *, alone: bool = False) -> None:
         """From here until this thread's transaction ends, no other writer of the collection holds `name` alone.
@@ -300,12 +287,9 @@ class Connection:
 
     def _end(self, statement: str) -> None:
         """End the session of this thread. The connection of one that cannot be rolled back is closed."""
-        session: Session = self._here.session
-        self._here.session, raw = None, session.raw
+        raw, self._here.session = self._here.session.raw, None
         try:
             _run(raw, statement)
-            if session.is_latched:
-                raw.close()
         except psycopg.Error:
             raw.close()
             if statement == "COMMIT":

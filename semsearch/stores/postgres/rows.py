@@ -47,21 +47,21 @@ class RowWriter:
     def __init__(self, connection: Connection) -> None:
         self._db = connection
 
-    def _locked(self, condition: str, *values: object) -> list[int]:
+    def locked(self, condition: str, *values: object) -> list[int]:
         """The numbers of some documents, locked until the transaction ends."""
         sql = f"SELECT id FROM documents WHERE {condition} ORDER BY uri FOR UPDATE"
         return [number for (number,) in self._db.returned(sql, values)]
 
-    def _own(self, uris: Sequence[str]) -> list[int]:
+    def own(self, uris: Sequence[str]) -> list[int]:
         """The numbers of the documents with these ids, locked. Raises Unreadable for one of another machine's file."""
-        numbers = self._locked("uri = ANY(%s::text[])", uris)
+        numbers = self.locked("uri = ANY(%s::text[])", uris)
         sql = """SELECT d.uri, s.machine FROM documents d JOIN sources s ON s.id = d.source
                  WHERE d.id = ANY(%s::bigint[]) AND s.machine <> %s ORDER BY d.uri LIMIT 1"""
         for uri, other in self._db.rows(sql, (numbers, stored(machine.name()))):
             raise machine.foreign_document(restored(uri), restored(other))
         return numbers
 
-    def _remove(self, documents: Sequence[int]) -> int:
+    def remove(self, documents: Sequence[int]) -> int:
         """Delete locked documents with passages, words, vectors and counters; nothing else deletes them."""
         if not documents:
             return 0
@@ -86,21 +86,21 @@ class RowWriter:
         for counter, change in changes.items():
             self._db.add(counter, change)
 
-    def _insert_documents(self, rows: Mapping[str, Sequence[object]]) -> None:
+    def insert_documents(self, rows: Mapping[str, Sequence[object]]) -> None:
         """Insert documents by uri. One that another writer has inserted meanwhile is replaced."""
         left = dict(rows)
         while left:
             columns = [list(column) for column in zip(*left.values(), strict=True)]
             for (uri,) in self._db.returned(_INSERT_DOCUMENTS, columns):
                 del left[uri]
-            self._remove(self._own(sorted(left)) if left else [])
+            self.remove(self.own(sorted(left)) if left else [])
 
-    def _insert_passages(self, entries: Mapping[int, Entry], space: SpaceVectors) -> None:
+    def insert_passages(self, entries: Mapping[int, Entry], space: SpaceVectors) -> None:
         """Insert the passages of documents by their numbers, with all that belongs to them."""
         count = sum(len(entry.passages) for entry in entries.values())
         if not count:
             return
-        ids = list(self._reserved("passage_ids", count))
+        ids = self.reserved("passage_ids", count)
         parts = [
             (document, entry, position)
             for document, entry in entries.items()
@@ -113,7 +113,7 @@ class RowWriter:
             for number, (_, entry, position) in zip(ids, parts, strict=True)
         ]
         self._insert_words(texts)
-        self._put_vectors(space, ids, np.concatenate([entry.vectors for entry in entries.values()]))
+        self.put_vectors(space, ids, np.concatenate([entry.vectors for entry in entries.values()]))
 
     def _insert_words(self, texts: Sequence[tuple[int, str, str]]) -> None:
         found = words.of_passages(texts)
@@ -123,7 +123,7 @@ class RowWriter:
         trigrams = sum(max(0, characters - 2) for characters in with_cjk)
         self._count(len(found), sum(each.tokens for each in found), len(with_cjk), trigrams)
 
-    def _put_vectors(self, space: SpaceVectors, ids: Sequence[int], vectors: Vectors) -> None:
+    def put_vectors(self, space: SpaceVectors, ids: Sequence[int], vectors: Vectors) -> None:
         """Store vectors (n, d) of n passages that are there."""
         known = f"SELECT count(*) FROM {space.table} WHERE passage = ANY(%s::bigint[])"
         before = int(self._db.rows(known, (list(ids),))[0][0])
@@ -132,14 +132,10 @@ class RowWriter:
         self._db.execute_many(sql, list(zip(ids, packed(vectors, space.kind), strict=True)))
         self._db.add(space.counter, len(ids) - before)
 
-    def _reserved(self, sequence: str, count: int) -> range:
-        """The next `count` numbers of a sequence, in a row: another writer waits for the moment that this takes."""
-        if not count:
-            return range(0)
-        with self._db.latch(sequence):
-            sql = "SELECT setval(%s::regclass, nextval(%s::regclass) + %s - 1)"
-            last = int(self._db.returned(sql, (sequence, sequence, count))[0][0])
-        return range(last - count + 1, last + 1)
+    def reserved(self, sequence: str, count: int) -> list[int]:
+        """The next `count` numbers of a sequence, ascending; others may have some between them."""
+        sql = "SELECT nextval(%s::regclass) FROM generate_series(1, %s)"
+        return sorted(number for (number,) in self._db.returned(sql, (sequence, count)))
 
 
 def document_row(number: int, entry: Entry) -> Row:

@@ -1,1 +1,0 @@
-"""What a PostgreSQL store has, read part by part; `postgres.reader` joins the parts."""
