@@ -18,7 +18,7 @@ MOST = {
     "own imports in functions": 60,
     "cycles": 0,
     "Any": 371,
-    "public methods of Index": 79,
+    "public methods of Index": 30,
     "methods of the store protocol": 66,
     "modules touched by an index run": 101,
     "modules touched by a query": 42,

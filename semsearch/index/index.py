@@ -18,16 +18,13 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self, Unpack, cast, overload
 
-import numpy as np
-
 from semsearch import documents as document_files
 from semsearch import settings
 from semsearch.chunking.splitter import Splitter
-from semsearch.encoders.base import as_encoder
 from semsearch.encoders.encoder_pool import EncoderPool
-from semsearch.encoders.index_encoder import LazyEncoder, NoEncoder, load
 from semsearch.errors import NotFound, UnknownName, UsageError
-from semsearch.index.open_store import OpenStore
+from semsearch.index import reading
+from semsearch.index.open_store import OpenStore, encoder_of
 from semsearch.index.threads import in_a_thread
 from semsearch.indexing import file_states
 from semsearch.search import sql_functions
@@ -36,8 +33,8 @@ from semsearch.search.query_check import make_query, parse_filter
 from semsearch.search.snippets import Snippet, snippets
 from semsearch.stores import drivers
 from semsearch.stores.other_spaces import other_spaces
-from semsearch.stores.protocol import StoreReader, StoreWriter
-from semsearch.stores.records import Space, StoredPassage
+from semsearch.stores.protocol import StoreWriter
+from semsearch.stores.records import Space
 from semsearch.types import (
     Document,
     EncoderLike,
@@ -63,9 +60,7 @@ if TYPE_CHECKING:
     from semsearch.analysis.analysis import Analysis
     from semsearch.documents.loaders import Fields
     from semsearch.documents.page_image import PageImage
-    from semsearch.encoders.base import BaseEncoder
     from semsearch.indexing.sources import SyncOptions
-    from semsearch.stores.filters import Filter
     from semsearch.types import Vectors
 
 
@@ -310,20 +305,20 @@ class Index:
         `offset`. Unknown ids are left out. Raises BadFilter.
         """
         if target is None:
-            _check_page(limit, offset)
+            reading.check_page(limit, offset)
             wanted = None if ids is None else several(ids, "get", "ids", str)
             last = -1 if limit is None else offset + limit
             condition = parse_filter(where, values=values)
             with self._reader.snapshot():
                 names = self._reader.document_ids(condition, ids=wanted, limit=last)
-                return list(map(_whole, self._reader.full_documents(names[offset:])))
+                return list(map(reading.document, self._reader.full_documents(names[offset:])))
         with self._reader.snapshot():
             if isinstance(target, int) and (found := self._reader.passages(row_ids([target]))):
-                return _passage(found[0])
+                return reading.passage(found[0])
             document = next(iter(self._reader.full_documents([str(target)])), None)
         if document is None:
             raise NotFound(f"index {self.name} has no passage or document {str(target)!r}.", "Use the id of a hit.")
-        return _whole(document)
+        return reading.document(document)
 
     def pages(
         self, *, where: Where | None = None, values: Mapping[str, object] | None = None, size: int = 1000
@@ -335,13 +330,13 @@ class Index:
         added meanwhile are included where their id is still ahead. Raises UsageError, BadFilter.
         """
         whole_number("size", size)
-        return _pages(self._reader, parse_filter(where, values=values), size)
+        return reading.pages(self._reader, parse_filter(where, values=values), size)
 
     def documents(
         self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0
     ) -> list[JsonObject]:
         """The documents (all, or those of `ids`) by id: id, title, passages, size, time, metadata."""
-        _check_page(None if limit == -1 else limit, offset)
+        reading.check_page(None if limit == -1 else limit, offset)
         wanted = None if ids is None else several(ids, "documents", "ids", str)
         with self._reader.snapshot():
             last = -1 if limit < 0 else offset + limit
@@ -355,18 +350,7 @@ class Index:
 
     def vectors(self, ids: Sequence[int]) -> Vectors:
         """The unit vectors (n, d) of n passages, in the order of their ids. Raises NotFound."""
-        passages = several(ids, "vectors", "ids", Integral)
-        wanted = row_ids(sorted(set(passages)))
-        found = {
-            passage: row
-            for numbers, rows in self._reader.vectors(self.store.space.id, ids=wanted)
-            for passage, row in zip(numbers.tolist(), rows, strict=True)
-        }
-        if missing := [one for one in passages if one not in found]:
-            raise NotFound(f"index {self.name} has no vector of passage {missing[0]}.", "Use the ids of hits.")
-        return (
-            np.stack([found[one] for one in passages]) if passages else np.empty((0, self.store.space.dim), np.float32)
-        )
+        return reading.vectors(self._reader, self.store.space, several(ids, "vectors", "ids", Integral))
 
     def matching(
         self,
@@ -393,7 +377,7 @@ class Index:
         with self._reader.snapshot():
             if not self._reader.document_ids(None, ids=[document]):
                 raise NotFound(f"index {self.name} has no document {document!r}.", "It may have been deleted.")
-            return [_passage(found) for found in self._reader.passages(self._reader.passage_ids([document]))]
+            return [reading.passage(found) for found in self._reader.passages(self._reader.passage_ids([document]))]
 
     def page_image(self, document: str, page: int, *, width: int = 1400, text: str = "") -> PageImage:
         """Page `page` (from 1; past the end, the last) of the PDF that a document was read from, as PNG; and where the
@@ -600,70 +584,4 @@ class Index:
         encoder, EncodingFailed, naming the documents, if the encoder fails at some texts: the index then stays as it
         was. Raises Locked, on a server also where another machine re-embeds it, or has done so meanwhile.
         """
-        if not self.store.space.has_encoder:
-            raise UsageError(
-                f"index {self.name} has no encoder: its vectors are your own, and cannot be made from the texts.",
-                "Make a new index with an encoder, and add the documents to it.",
-            )
-        with self.store.writing(needs_encoder=False) as writer:
-            begun = next((one.encoder for one in other_spaces(self._reader) if not one.complete), "")
-            chosen = encoder if encoder is not None else begun or "default"
-            model = load(chosen) if isinstance(chosen, str) else as_encoder(chosen)
-            checked = LazyEncoder(
-                self.name, model.name, model.fingerprint, model.dim, recorded=model.reference, encoder=model
-            )
-            try:
-                report = writer.reembed(checked, progress, keep_old=keep_old)
-            except BaseException:
-                if isinstance(chosen, str):
-                    model.close()
-                raise
-            self.store.switch(model, owned=isinstance(chosen, str))
-            return report
-
-
-def encoder_of(encoder: EncoderLike | str | None, dimensions: int | None, index: str) -> BaseEncoder:
-    """The encoder of a new index. Raises UsageError unless there is either an encoder or a width."""
-    if encoder is None:
-        if type(dimensions) is not int or dimensions < 1:
-            raise UsageError(
-                f"an index without an encoder needs the width of its vectors, not {dimensions!r}.",
-                "For example: dimensions=384.",
-            )
-        return NoEncoder(index, dimensions)
-    if dimensions is not None:
-        raise UsageError(
-            "dimensions belongs to an index without an encoder; an encoder has a width of its own.",
-            "Pass encoder=None, or leave out dimensions.",
-        )
-    return load(encoder) if isinstance(encoder, str) else as_encoder(encoder)
-
-
-def _pages(reader: StoreReader, condition: Filter | None, size: int) -> Iterator[list[JsonObject]]:
-    after = ""
-    while True:
-        with reader.snapshot():
-            names = reader.document_ids(condition, after=after, limit=size)
-            page = list(map(_whole, reader.full_documents(names)))
-        if not page:
-            return
-        yield page
-        after = page[-1]["document"]
-
-
-def _check_page(limit: int | None, offset: int) -> None:
-    if limit is not None:
-        whole_number("limit", limit, least=0)
-    whole_number("offset", offset, least=0)
-
-
-def _whole(document: Document) -> JsonObject:
-    """A document as `Index.get` gives it."""
-    metadata = dict(document.metadata)
-    return {"document": document.id, "title": document.title, "text": document.text, "metadata": metadata}
-
-
-def _passage(found: StoredPassage) -> JsonObject:
-    """A passage, and its place in its document."""
-    names = ("id", "document", "start", "end", "line", "page", "heading", "title", "text", "metadata")
-    return {name: getattr(found, name) for name in names}
+        return self.store.reembed(encoder, progress, keep_old=keep_old)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from semsearch.encoders.index_encoder import LazyEncoder
+from semsearch.encoders.base import as_encoder
+from semsearch.encoders.index_encoder import LazyEncoder, NoEncoder, load
 from semsearch.errors import UsageError
 from semsearch.indexing.dry_run import DryRunWriter
 from semsearch.search.current_space import CurrentSpace
 from semsearch.stores import drivers
+from semsearch.stores.other_spaces import other_spaces
 from semsearch.stores.protocol import StoreReader, StoreWriter
 from semsearch.stores.records import Space
 
 if TYPE_CHECKING:
     from semsearch.encoders.base import BaseEncoder
     from semsearch.indexing.writer import IndexWriter
+    from semsearch.types import EncoderLike, Progress, ReembedReport
 
 
 class OpenStore:
@@ -51,11 +54,32 @@ class OpenStore:
         """Write to a new store, which is locked already."""
         self._writer = _index_writer(store, self.space, self.encoder)
 
-    def switch(self, encoder: BaseEncoder, *, owned: bool) -> None:
-        """Search and write in the store's current space, which is of this encoder, from now on."""
-        used = self.current.switch(encoder, owned=owned)
-        if self._writer is not None:
-            self._writer = self._writer.using(used.space, used.encoder)
+    def reembed(
+        self, encoder: EncoderLike | str | None, progress: Callable[[Progress], None], *, keep_old: bool
+    ) -> ReembedReport:
+        """See `Index.reembed`. From then on, searches and writes are in the new space."""
+        name = self.reader.name
+        if not self.space.has_encoder:
+            raise UsageError(
+                f"index {name} has no encoder: its vectors are your own, and cannot be made from the texts.",
+                "Make a new index with an encoder, and add the documents to it.",
+            )
+        with self.writing(needs_encoder=False) as writer:
+            begun = next((one.encoder for one in other_spaces(self.reader) if not one.complete), "")
+            chosen = encoder if encoder is not None else begun or "default"
+            model, owned = encoder_of(chosen, None, self.reader.name), isinstance(chosen, str)
+            checked = LazyEncoder(
+                self.reader.name, model.name, model.fingerprint, model.dim, recorded=model.reference, encoder=model
+            )
+            try:
+                report = writer.reembed(checked, progress, keep_old=keep_old)
+            except BaseException:
+                if owned:
+                    model.close()
+                raise
+            used = self.current.switch(model, owned=owned)
+            self._writer = writer.using(used.space, used.encoder)
+            return report
 
     def close(self) -> None:
         """Close the files and release the writer's lock."""
@@ -91,3 +115,20 @@ def _index_writer(writer: StoreWriter, space: Space, encoder: LazyEncoder) -> In
     from semsearch.indexing.writer import IndexWriter  # 60 ms with loaders and the walk: a search needs none of it
 
     return IndexWriter(writer, space, encoder)
+
+
+def encoder_of(encoder: EncoderLike | str | None, dimensions: int | None, index: str) -> BaseEncoder:
+    """The encoder of a new index. Raises UsageError unless there is either an encoder or a width."""
+    if encoder is None:
+        if type(dimensions) is not int or dimensions < 1:
+            raise UsageError(
+                f"an index without an encoder needs the width of its vectors, not {dimensions!r}.",
+                "For example: dimensions=384.",
+            )
+        return NoEncoder(index, dimensions)
+    if dimensions is not None:
+        raise UsageError(
+            "dimensions belongs to an index without an encoder; an encoder has a width of its own.",
+            "Pass encoder=None, or leave out dimensions.",
+        )
+    return load(encoder) if isinstance(encoder, str) else as_encoder(encoder)

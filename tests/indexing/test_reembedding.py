@@ -174,7 +174,7 @@ def test_without_an_encoder_an_unfinished_run_goes_on_with_its_own(
 ) -> None:
     interrupted(folder, NARROW)
     loaded: list[str] = []
-    monkeypatch.setattr("semsearch.index.index.load", lambda name: loaded.append(name) or NARROW)
+    monkeypatch.setattr("semsearch.index.open_store.load", lambda name: loaded.append(name) or NARROW)
     with Index.open(folder, encoder=WIDE) as index:
         assert index.reembed().present > 0
         index.reembed()

@@ -15,7 +15,8 @@ from semsearch.errors import Corrupt, UsageError
 from semsearch.index.admin import vector_export
 from semsearch.index.admin.lookup import exists
 from semsearch.index.admin.upkeep import remove
-from semsearch.index.index import Index, encoder_of
+from semsearch.index.index import Index
+from semsearch.index.open_store import encoder_of
 from semsearch.stores import drivers, restored
 from semsearch.stores.other_spaces import KEY as OTHER_SPACES
 from semsearch.stores.protocol import StoreWriter

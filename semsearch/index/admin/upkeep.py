@@ -13,7 +13,8 @@ from semsearch.chunking.splitter import Splitter
 from semsearch.documents import waiting_vectors
 from semsearch.errors import UsageError
 from semsearch.evaluation.judgements import Judgements
-from semsearch.index.index import Index, encoder_of
+from semsearch.index.index import Index
+from semsearch.index.open_store import encoder_of
 from semsearch.stores import drivers
 from semsearch.types import EncoderLike, JsonObject, Progress, Survey
 from semsearch.utils import plugins

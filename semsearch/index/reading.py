@@ -1,0 +1,62 @@
+"""What an index gives of its documents and passages: as JSON, page by page, and their vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from semsearch.errors import NotFound
+from semsearch.stores.protocol import StoreReader
+from semsearch.stores.records import Space, StoredPassage
+from semsearch.types import Document, JsonObject
+from semsearch.utils.arguments import whole_number
+from semsearch.utils.vectors import row_ids
+
+if TYPE_CHECKING:
+    from semsearch.stores.filters import Filter
+    from semsearch.types import Vectors
+
+
+def pages(reader: StoreReader, condition: Filter | None, size: int) -> Iterator[list[JsonObject]]:
+    """The documents that pass the filter, by id, each page of one moment."""
+    after = ""
+    while True:
+        with reader.snapshot():
+            names = reader.document_ids(condition, after=after, limit=size)
+            page = list(map(document, reader.full_documents(names)))
+        if not page:
+            return
+        yield page
+        after = page[-1]["document"]
+
+
+def check_page(limit: int | None, offset: int) -> None:
+    """Raise UsageError for a limit or an offset that is no number of documents."""
+    if limit is not None:
+        whole_number("limit", limit, least=0)
+    whole_number("offset", offset, least=0)
+
+
+def document(stored: Document) -> JsonObject:
+    """A document as `Index.get` gives it."""
+    return {"document": stored.id, "title": stored.title, "text": stored.text, "metadata": dict(stored.metadata)}
+
+
+def passage(stored: StoredPassage) -> JsonObject:
+    """A passage, and its place in its document."""
+    names = ("id", "document", "start", "end", "line", "page", "heading", "title", "text", "metadata")
+    return {name: getattr(stored, name) for name in names}
+
+
+def vectors(reader: StoreReader, space: Space, ids: Sequence[int]) -> Vectors:
+    """The unit vectors (n, d) of n passages, in the order of their ids. Raises NotFound."""
+    rows = {
+        passage: row
+        for numbers, piece in reader.vectors(space.id, ids=row_ids(sorted(set(ids))))
+        for passage, row in zip(numbers.tolist(), piece, strict=True)
+    }
+    if missing := [one for one in ids if one not in rows]:
+        raise NotFound(f"index {reader.name} has no vector of passage {missing[0]}.", "Use the ids of hits.")
+    return np.stack([rows[one] for one in ids]) if ids else np.empty((0, space.dim), np.float32)
