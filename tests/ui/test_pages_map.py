@@ -19,7 +19,7 @@ from streamlit.testing.v1 import AppTest
 from semsearch import Document, Index, MissingExtra, Query, SemsearchError
 from semsearch.analysis import layout, umap_process
 from semsearch.errors import install_command
-from semsearch_ui.map import actions, duplicates, layouts, selection, topics
+from semsearch_ui.map import actions, layouts, selection, topics
 from semsearch_ui.map import canvas as space_canvas
 from semsearch_ui.map import points as space_points
 from semsearch_ui.shared import last_search
@@ -518,7 +518,7 @@ def test_a_sample_is_always_the_same_and_changes_little_when_passages_are_added(
             index.analysis.sample_vectors(0)
 
 
-def groups_of_points() -> duplicates.Floats:
+def groups_of_points() -> space_points.Floats:
     """40 and 20 unit vectors around two directions."""
     random = np.random.default_rng(1)
     rows = np.zeros((60, 8)) + np.where(np.arange(60)[:, None] < 20, np.eye(8)[0], np.eye(8)[3])
@@ -543,13 +543,13 @@ def test_near_pairs_are_those_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> N
         for one in range(60) for other in range(one + 1, 60)
         if cosines[one, other] > 0.99 and owners[one] != owners[other]
     }  # fmt: skip
-    pairs, more = duplicates.near(vectors, owners, 0.99)
-    best = sorted(right, key=lambda pair: -cosines[pair])[: duplicates.PAIRS]
-    assert more == (len(right) > duplicates.PAIRS)
+    pairs, more = space_points.near(vectors, owners, 0.99)
+    best = sorted(right, key=lambda pair: -cosines[pair])[: space_points.PAIRS]
+    assert more == (len(right) > space_points.PAIRS)
     assert [cosine for *_, cosine in pairs] == pytest.approx([cosines[pair] for pair in best], abs=1e-5)
     assert {pair[:2] for pair in pairs} <= right
-    monkeypatch.setattr(duplicates, "PAIRS", 3)
-    assert len(duplicates.near(vectors, owners, 0.9)[0]) == 3
+    monkeypatch.setattr(space_points, "PAIRS", 3)
+    assert len(space_points.near(vectors, owners, 0.9)[0]) == 3
 
 
 def test_rare_groups_are_one_grey_group_and_labels_are_never_alike() -> None:

@@ -43,12 +43,17 @@ def labelled(name: str, content: bytes, judged_name: str, judged: bytes) -> tupl
     return texts, grades
 
 
-def _lines(name: str, content: bytes) -> list[tuple[int, str]]:
+def decoded(name: str, content: bytes) -> str:
+    """The text of a file. Raises SemsearchError that names the file and the line."""
     try:
-        text = content.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise SemsearchError(f"{name}:{line}: not UTF-8.", "Save it as UTF-8.") from None
+
+
+def _lines(name: str, content: bytes) -> list[tuple[int, str]]:
+    text = decoded(name, content)
     return [(number, line.removesuffix("\r")) for number, line in enumerate(text.split("\n"), 1)]
 
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from semsearch import SemsearchError
 from semsearch.evaluation import JudgedQuestions, Judgements, read_judgements
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
 from ..shared import index_picker, messages, navigation, tables, widgets
+from . import index_metrics
 
 FEW = 10  # questions below which one of them moves a figure by more than a tenth
 CHOSEN = "judged question"
@@ -95,7 +95,7 @@ def _download(place: messages.Place, label: str, file: str, content: str) -> Non
 def _import(name: str, files: Sequence[tuple[str, bytes]]) -> None:
     """The body of a click."""
     with messages.refusing():
-        queries, qrels = (_text(file, content) for file, content in files)
+        queries, qrels = (index_metrics.decoded(file, content) for file, content in files)
         added = Judgements(name).add(*read_judgements(queries, qrels, (files[0][0], files[1][0])))
         messages.note(f"{count(added, 'judgement')} imported into {name}.")
 
@@ -104,11 +104,3 @@ def _forget(name: str, question: str | None) -> None:
     """The body of a click."""
     with messages.refusing():
         Judgements(name).forget(question)
-
-
-def _text(file: str, content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise SemsearchError(f"{file}:{line}: not UTF-8.", "Save it as UTF-8.") from None

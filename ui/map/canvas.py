@@ -19,9 +19,8 @@ import streamlit as st
 from semsearch.types import JsonObject
 
 from ..shared.messages import one_line
-from .duplicates import Floats
 from .layouts import Placed
-from .points import BY_KEY, NOTHING, OTHERS, Colours, Points
+from .points import BY_KEY, NOTHING, OTHERS, Colours, Floats, Points
 
 PALETTE = ("#E69F00", "#56B4E9", "#009E73", "#D55E00", "#CC79A7", "#0072B2")
 RAMP = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")  # viridis

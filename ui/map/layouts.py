@@ -14,8 +14,7 @@ from semsearch.types import Layout
 from ..shared import messages, widgets
 from ..shared.work import jobs, progress
 from . import points
-from .duplicates import Floats
-from .points import Points
+from .points import Floats, Points
 
 PCA, UMAP = "PCA", "UMAP"
 STOPPED = "It is computed again when you ask for it; until then the map is laid out by PCA."

@@ -16,9 +16,8 @@ from ..shared.messages import one_line, plain
 from ..shared.texts import highlight, markup
 from ..shared.widgets import URL
 from ..shared.work import background
-from . import actions, duplicates, points
-from .duplicates import PAIRS
-from .points import BY_KEY, Points
+from . import actions, points
+from .points import BY_KEY, PAIRS, Points
 from .selection import Selection
 
 LISTED = 25  # passages at a time
@@ -87,7 +86,7 @@ def near(name: str, on: Points) -> None:
     if not st.toggle(label, key="near", bind=URL, help=hint):
         return
     documents = on.sample.documents
-    work = lambda: duplicates.near(on.sample.vectors, documents)  # noqa: E731
+    work = lambda: points.near(on.sample.vectors, documents)  # noqa: E731
     answer = background.result(("near", on.key), work, "Comparing points …", queue="near")
     if answer is None:
         return

@@ -13,7 +13,7 @@ from semsearch.utils.quantities import count
 
 from ..shared import index_picker, messages, navigation, pool, widgets
 from ..shared.widgets import URL
-from . import canvas, dates, layouts, listing, marks, points, selection, topics
+from . import canvas, layouts, listing, marks, points, selection, topics
 from .canvas import Scene
 from .layouts import PCA, UMAP
 from .points import TOPIC, Points
@@ -77,7 +77,7 @@ def _map(name: str, index: Index, on: Points, layout: str, way: str, k: int, que
     hits: list[JsonObject] = []
     with messages.errors():
         hits = marks.hits(name, index, on, question)
-    scene = Scene(on, placed, colours, topics.labels(on, k, placed, nested), dates.days(on, index))
+    scene = Scene(on, placed, colours, topics.labels(on, k, placed, nested), points.days(on, index))
 
     def save(state: object) -> None:
         _clear(*selection.ALL)

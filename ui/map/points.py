@@ -1,4 +1,6 @@
-"""The points of the map: a sample of passages, their positions and their colours, cached by the state of the index."""
+"""The points of the map: a sample of passages, their positions, colours, days and near-duplicates, cached by the state
+of the index.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +11,27 @@ from datetime import date
 from hashlib import sha256
 from itertools import takewhile
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
+import semsearch
 from semsearch import Index
 from semsearch.types import Facet, VectorSample
 
 from ..shared import pool
-from .duplicates import Codes, Floats
 
+Floats: TypeAlias = NDArray[np.float32]
+Codes: TypeAlias = NDArray[np.int64]
 MOST = 100_000  # points: scripts/bench/map.py measures how a browser copes
 MOST_UMAP = 30_000  # points: some minutes on one core, once
 LETTERS = 400  # characters of a passage's text
 GROUPS = 10  # that differ in colour and shape; the rest is grey
 OTHERS, NOTHING = "all others", "not given"
 TOPIC, FOLDER = "topic", "folder"
+PAIRS = 200  # of near-duplicates
 Key = tuple[str, int, int, int]  # path, inode and version of the index, and the size of the sample
 
 
@@ -133,6 +139,27 @@ def folders(documents: Sequence[str]) -> list[str]:
     if all(len(each) == shared for each in parts):  # all in one folder
         shared = max(0, shared - 1)
     return [each[shared] if len(each) > shared else "(no folder)" for each in parts]
+
+
+def days(on: Points, index: Index) -> Floats | None:
+    """The number of each point's day (`date.toordinal`), NaN for none; None where all have one day."""
+    dated = any(each.builtin and each.kind == "date" for each in facets(index))
+    return _days(on, index) if dated else None
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the dates …", hash_funcs=BY_KEY)
+def _days(on: Points, _index: Index) -> Floats | None:
+    by_document = _index.analysis.days(list(dict.fromkeys(on.sample.documents)))
+    number = {name: float(date.fromisoformat(day).toordinal()) for name, day in by_document.items()}
+    numbers = np.array([number.get(name, np.nan) for name in on.sample.documents], np.float32)
+    seen = numbers[~np.isnan(numbers)]
+    return numbers if len(seen) and seen.min() < seen.max() else None
+
+
+def near(vectors: Floats, owners: Sequence[str], least: float = 0.95) -> tuple[list[tuple[int, int, float]], bool]:
+    """Pairs of rows of different owners with a cosine of `least` or more, the closest first; whether there are more."""
+    pairs = semsearch.paraphrase_mining(vectors, threshold=least, max_pairs=PAIRS + 1, groups=owners)
+    return [(pair.first, pair.second, pair.score) for pair in pairs[:PAIRS]], len(pairs) > PAIRS
 
 
 def _number(value: object) -> float:

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from semsearch.types import JsonObject
 
-from .duplicates import Floats
-from .points import OTHERS, Colours, Points
+from .points import OTHERS, Colours, Floats, Points
 
 Corners: TypeAlias = tuple[tuple[float, float], ...]
 MOST_POINTS, MOST_CORNERS = 50, 48

@@ -10,9 +10,8 @@ from semsearch.types import JsonObject
 
 from ..shared.messages import one_line
 from ..shared.work import background
-from .duplicates import Floats
 from .layouts import Placed
-from .points import BY_KEY, TOPIC, Colours, Points
+from .points import BY_KEY, TOPIC, Colours, Floats, Points
 
 USUAL = 6  # coarse topics, where the points are coloured by something else
 NAME = 40  # characters

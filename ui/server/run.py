@@ -7,6 +7,8 @@ import os
 import socket
 import sys
 import tempfile
+import threading
+import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,7 +19,6 @@ from streamlit.web.bootstrap import load_config_options
 from semsearch import MissingExtra, SemsearchError
 from semsearch.utils.web import until_signal
 
-from . import window
 from .gate import Gate
 from .identity import HERE, Identity
 
@@ -49,6 +50,12 @@ OPTIONS: dict[str, object] = {
     "theme.dark.primaryColor": "#2773B2",
 }
 
+_LEADS = """<!doctype html>
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="0; url={url}">
+<a href="{url}">Open semsearch</a>
+"""
+
 
 def main(arguments: Sequence[str]) -> int:
     """Serve the pages. Returns the exit code."""
@@ -65,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
         return error.exit_code
     with listening, tempfile.TemporaryDirectory(prefix="semsearch-ui-") as folder:
         if options.browser:
-            window.open_at(gate.identity, Path(folder))
+            _open_browser(gate.identity, Path(folder))
         return serve(gate, listening)
 
 
@@ -110,3 +117,22 @@ def _listen(port: int) -> socket.socket:
         return socket.create_server((HERE, port))
     except OSError as error:
         raise SemsearchError(f"port {port} cannot be used: {error.strerror}.", "Choose another with --port.") from None
+
+
+def address(identity: Identity) -> str:
+    """The URL that lets a browser in. The token has no character that needs escaping."""
+    return f"http://{HERE}:{identity.port}/?token={identity.token}"
+
+
+def _open_browser(identity: Identity, folder: Path) -> None:
+    """Open the browser at the pages, if there is a screen. `folder` is private and outlives the browser's start.
+
+    Every user of a machine can read the arguments of every process, so the browser is not started with the address that
+    lets in, but with a file that only its owner can read and that leads there.
+    """
+    if sys.platform == "linux" and not os.environ.keys() & {"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"}:
+        return  # else webbrowser would start one that draws in the terminal
+    file = folder / "semsearch.html"
+    file.touch(0o600)
+    file.write_text(_LEADS.format(url=address(identity)), encoding="utf-8")
+    threading.Thread(target=webbrowser.open, args=(file.as_uri(),), daemon=True).start()
