@@ -12,7 +12,7 @@ from semsearch import settings
 from semsearch.cli.options import EncoderOptions, Options
 from semsearch.cli.output import console
 from semsearch.errors import GuardRail, NotFound, SemsearchError, UnknownName, UsageError
-from semsearch.stores import restored
+from semsearch.stores import recipe_trust
 
 
 def choose_index(options: Options, *names: str | None) -> str:
@@ -98,7 +98,7 @@ def encoder_of(folder: Path) -> str:
         recorded: str | None = recipe.get("encoder", "default")
     if recorded is None:
         raise UsageError(f"index {folder.name} has no encoder.", "Leave out the options of encoders.")
-    if restored.encoder(recipe):
+    if recipe_trust.encoder(recipe):
         from semsearch.encoders.index_encoder import require_local  # numpy
 
         require_local(folder.name, recorded)

@@ -32,8 +32,8 @@ from semsearch.search.current_space import CurrentSpace
 from semsearch.search.query_check import make_query, parse_filter
 from semsearch.search.snippets import Snippet, snippets
 from semsearch.stores import drivers
-from semsearch.stores.other_spaces import other_spaces
 from semsearch.stores.protocol import StoreWriter
+from semsearch.stores.recorded_spaces import other_spaces
 from semsearch.stores.records import Space
 from semsearch.types import (
     Document,

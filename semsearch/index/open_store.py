@@ -13,8 +13,8 @@ from semsearch.errors import UsageError
 from semsearch.indexing.dry_run import DryRunWriter
 from semsearch.search.current_space import CurrentSpace
 from semsearch.stores import drivers
-from semsearch.stores.other_spaces import other_spaces
 from semsearch.stores.protocol import StoreReader, StoreWriter
+from semsearch.stores.recorded_spaces import other_spaces
 from semsearch.stores.records import Space
 
 if TYPE_CHECKING:

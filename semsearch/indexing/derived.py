@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from semsearch.errors import EncodingFailed, NotFound, SemsearchError
 from semsearch.indexing.run_report import RunReport
-from semsearch.stores import foreign_questions
+from semsearch.stores import null_queries
 from semsearch.stores.protocol import StoreReader, StoreWriter
 from semsearch.stores.records import Space
 from semsearch.types import EncoderProtocol
@@ -92,7 +92,7 @@ def is_due(reader: StoreReader, space: Space, factor: float = GROWN) -> bool:
 def measure(writer: StoreWriter, space: Space, encoder: EncoderProtocol) -> list[str]:
     """Measure the null distribution, and record it in the store; warnings, where the encoder fails at a question."""
     try:
-        measured = foreign_questions.measure(writer.reader, space, encoder)
+        measured = null_queries.measure(writer.reader, space, encoder)
     except EncodingFailed as error:
         return [f"hits have no strength, because it could not be measured: {error}"]
     if measured is not None:

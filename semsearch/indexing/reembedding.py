@@ -25,9 +25,9 @@ from semsearch.errors import EncodingFailed, Locked, NotFound
 from semsearch.indexing import derived
 from semsearch.indexing.batch_encoder import BatchEncoder, Encoding
 from semsearch.indexing.ingest import AHEAD_CHARACTERS, BATCH
-from semsearch.stores import base, machine, restored
-from semsearch.stores.other_spaces import KEY, OtherSpace, other_spaces, recorded
+from semsearch.stores import base, machine_recipes, recipe_trust
 from semsearch.stores.protocol import StoreReader, StoreWriter
+from semsearch.stores.recorded_spaces import KEY, OtherSpace, other_spaces, recorded
 from semsearch.stores.records import Space
 from semsearch.types import EncoderProtocol, JsonObject, Progress, ReembedReport
 
@@ -202,7 +202,7 @@ class Reembedder:
             present = self._writer.change_recipe(lambda recipe: recipe)  # no other machine switches from here on
             if self._reader.state().spaces[0].id != before.id:
                 raise self._overtaken()
-            recipe = restored.with_encoder(present, self._encoder.reference)
+            recipe = recipe_trust.with_encoder(present, self._encoder.reference)
             beside = {key: entry for key, entry in recorded(recipe).items() if key != str(space.id)}
             if space.id != before.id:
                 self._writer.put_space(space, current=True)  # no other machine writes documents from here on
@@ -228,7 +228,7 @@ class Reembedder:
         """Remove spaces, and what the recipe says of them; the names of their encoders."""
         for space in spaces:
             self._writer.drop_space(space.id)
-            machine.change_recipe(self._writer, partial(_without, space.id))
+            machine_recipes.change_recipe(self._writer, partial(_without, space.id))
         return [space.name for space in spaces]
 
 

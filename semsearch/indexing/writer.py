@@ -22,7 +22,7 @@ from semsearch.indexing.ingest import Ingest
 from semsearch.indexing.reembedding import Reembedder
 from semsearch.indexing.salvage import Salvager
 from semsearch.indexing.sources import SyncOptions
-from semsearch.stores import machine, restored
+from semsearch.stores import machine_recipes, recipe_trust
 from semsearch.stores.filters import Exists, Field
 from semsearch.stores.protocol import SalvageReader, StoreWriter
 from semsearch.stores.records import UNFINISHED, DocumentRow, Space
@@ -225,7 +225,7 @@ class IndexWriter:
         return IndexWriter(self._writer, space, encoder)
 
     def trust(self) -> None:
-        self._record(restored.adopted)
+        self._record(recipe_trust.adopted)
 
     def _require_encoder(self) -> None:
         """Raise UsageError for files in an index without an encoder."""
@@ -249,7 +249,7 @@ class IndexWriter:
         return sources.update(paths, asked, self._reader.state().recipe)
 
     def _record(self, made: Callable[[JsonObject], JsonObject]) -> None:
-        machine.change_recipe(self._writer, made)
+        machine_recipes.change_recipe(self._writer, made)
 
     @contextmanager
     def _run(self, *, force: bool = False, splitter: Splitter | None = None) -> Iterator[Ingest]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.documents import annotated_metadata
 from semsearch.scale.input_files import Input
-from semsearch.stores import drivers, links, machine
+from semsearch.stores import drivers, machine_recipes, server_links
 from semsearch.stores.records import UNFINISHED, Entry
 from semsearch.types import Document, JsonObject, Passage
 
@@ -48,10 +48,10 @@ class Target:
 
 def target(index: Path, space: int, recipe: JsonObject) -> Target | None:
     """The collection that `index` is a link to; None where one process has to write: on this machine."""
-    if links.store(index) != "postgres":
+    if server_links.store(index) != "postgres":
         return None
-    link = (index / links.FILE).read_text(encoding="utf-8")
-    return Target(index.name, link, machine.name(), space, tuple(annotated_metadata.keys(recipe)))
+    link = (index / server_links.FILE).read_text(encoding="utf-8")
+    return Target(index.name, link, machine_recipes.name(), space, tuple(annotated_metadata.keys(recipe)))
 
 
 def record_sources(index: Path, job: Input) -> None:
@@ -65,11 +65,11 @@ class StoreWrites:
     """The store of a target, open for writing on a worker's machine, which needs the same access to the server."""
 
     def __init__(self, chosen: Target) -> None:
-        os.environ[machine.VARIABLE] = chosen.machine
+        os.environ[machine_recipes.VARIABLE] = chosen.machine
         self._folder = tempfile.TemporaryDirectory(prefix="semsearch-")
         location = Path(self._folder.name) / chosen.name
         location.mkdir()
-        (location / links.FILE).write_text(chosen.link, encoding="utf-8")
+        (location / server_links.FILE).write_text(chosen.link, encoding="utf-8")
         self._writer = drivers.find(location).open_writer(location)
         self._space, self._annotated = chosen.space, chosen.annotated
         self._sources: dict[str, int] = {}

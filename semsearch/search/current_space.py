@@ -11,9 +11,9 @@ from semsearch.encoders.index_encoder import LazyEncoder
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import NotFound
 from semsearch.search.searcher import Searcher
-from semsearch.stores import restored
-from semsearch.stores.other_spaces import other_spaces
+from semsearch.stores import recipe_trust
 from semsearch.stores.protocol import StoreReader
+from semsearch.stores.recorded_spaces import other_spaces
 from semsearch.stores.records import Space
 from semsearch.types import EncoderLike
 
@@ -114,7 +114,7 @@ class CurrentSpace:
             recorded=references.get(space.id, recipe.get("encoder", "default")),
             encoder=self._wanted,
             owned=self._owned,
-            fetch=not restored.encoder(recipe),
+            fetch=not recipe_trust.encoder(recipe),
             pool=self._encoders,
         )
         queries = QueryCache(encoder, self._query_cache_size)

@@ -22,7 +22,7 @@ from semsearch.search.examples import Examples
 from semsearch.search.grouping import Collapsed, CollapsedHit, collapse
 from semsearch.search.query_check import check, parse_filter, texts_to_encode
 from semsearch.search.retrieval import Candidates, Ranking
-from semsearch.stores import foreign_questions
+from semsearch.stores import null_queries
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import Hit, JsonObject, Query, Results
@@ -154,7 +154,7 @@ class Searcher:
             return state.space.null_distribution
         if self._measured is None and not self._unmeasurable:
             try:
-                self._measured = foreign_questions.measure(self._reader, state.space, self.queries.encoder)
+                self._measured = null_queries.measure(self._reader, state.space, self.queries.encoder)
             except EncodingFailed:  # at one of the questions, and this query may still be answered
                 self._unmeasurable = True
         return self._measured

@@ -12,8 +12,8 @@ import numpy as np
 from semsearch.chunking.sentences import after_space, sentences
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.search.page_names import has_short_parts
-from semsearch.stores import keyword_search
 from semsearch.stores.protocol import StoreReader
+from semsearch.stores.sql import lexical_search
 from semsearch.types import Hit, Query, Results
 from semsearch.utils.vectors import OWN_VECTORS
 
@@ -51,7 +51,7 @@ def snippets(results: Results, reader: StoreReader, queries: QueryCache) -> list
     All sentences of all hits go through the encoder in one call: about 1 ms each on one core.
     """
     query = results.query
-    words = [keyword_search.spans(hit.text, query.text) for hit in results]
+    words = [lexical_search.spans(hit.text, query.text) for hit in results]
     spans = [list(_prose(hit)) or sentences(hit.text) or [(0, len(hit.text))] for hit in results]
     if query.mode == "keyword" or not query.text.strip() or queries.encoder.fingerprint == OWN_VECTORS:
         scores = [

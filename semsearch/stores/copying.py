@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from semsearch.errors import Corrupt, NotFound, UsageError
-from semsearch.stores import machine
+from semsearch.stores import machine_recipes
 from semsearch.stores.protocol import StoreReader, StoreWriter
 from semsearch.stores.records import DocumentRow, Entry
 from semsearch.types import Passage, Progress
@@ -54,7 +54,7 @@ def copy(reader: StoreReader, writer: NumberingWriter, progress: Callable[[Progr
             writer.put_space(spaces[0], current=True)
         for report in reversed(list(reader.runs())):
             writer.record_run(report)
-        recipe = {key: value for key, value in reader.state().recipe.items() if key != machine.TAKEN}
+        recipe = {key: value for key, value in reader.state().recipe.items() if key != machine_recipes.TAKEN}
         writer.change_recipe(lambda _: recipe)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from semsearch.errors import NotFound, UnknownName
-from semsearch.stores import links
+from semsearch.stores import server_links
 
 if TYPE_CHECKING:
     from semsearch.stores.protocol import SalvageReader, StoreReader, StoreWriter
@@ -140,7 +140,7 @@ def parse(store: str) -> tuple[StoreDriver, str]:
 
 def exists(location: Path) -> bool:
     """Whether any driver has a store at `location`, or a link to a store that this version does not have is there."""
-    return any(load(name).exists(location) for name in names()) or links.store(location) is not None
+    return any(load(name).exists(location) for name in names()) or server_links.store(location) is not None
 
 
 def find(location: Path) -> StoreDriver:
@@ -150,7 +150,7 @@ def find(location: Path) -> StoreDriver:
     """
     if driver := next((driver for driver in map(load, names()) if driver.exists(location)), None):
         return driver
-    if store := links.store(location):
+    if store := server_links.store(location):
         raise NotFound(
             f"the documents of {location.name} are in a store called {store!r}, which this version of semsearch does "
             f"not have; it has {', '.join(names())}.",
@@ -162,4 +162,4 @@ def find(location: Path) -> StoreDriver:
 
 def stores_below(home: Path) -> list[str]:
     """The stores directly below `home`, sorted; links to stores that this version does not have among them."""
-    return sorted({store for name in names() for store in load(name).names(home)} | set(links.names(home)))
+    return sorted({store for name in names() for store in load(name).names(home)} | set(server_links.names(home)))

@@ -12,7 +12,7 @@ from semsearch import Document, Index, Progress
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.models import bundle as bundles
 from semsearch.models import model_folders
-from semsearch.stores import foreign_questions
+from semsearch.stores import null_queries
 
 NOTES = [Document(f"d{n}", f"Engine number {n} runs on diesel.\n\nBread number {n} needs salt.") for n in range(12)]
 
@@ -127,7 +127,7 @@ def test_an_upgrade_of_default_neither_breaks_nor_changes_an_index(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the old weights still come with semsearch, under another name, the index goes on with them."""
-    monkeypatch.setattr(foreign_questions, "questions", lambda: [("a", "b", "c")])  # 504 of them take seconds
+    monkeypatch.setattr(null_queries, "questions", lambda: [("a", "b", "c")])  # 504 of them take seconds
     (tmp_path / "note.txt").write_text("Engine number 7 runs on diesel.")
     cli.ok("-q", "index", tmp_path / "note.txt", "-n", "notes", "-m", "default")
     before = cli.ok("query", "an engine", "-n", "notes", "--json").json

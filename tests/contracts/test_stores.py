@@ -26,9 +26,9 @@ from semsearch.search.query_check import parse_filter
 from semsearch.stores import base, drivers
 from semsearch.stores.drivers import StoreDriver
 from semsearch.stores.filters import And, Compare, Contains, Exists, Field, Filter, Not, Or, PathGlob
-from semsearch.stores.keyword_search import spans
 from semsearch.stores.protocol import StoreReader, StoreWriter
 from semsearch.stores.records import Bookmark, Entry, Source, Space, meta_hash, text_hash
+from semsearch.stores.sql.lexical_search import spans
 from semsearch.types import Mark, Passage, Progress
 from semsearch.utils.strength import NullDistribution
 

@@ -9,7 +9,7 @@ import pytest
 from semsearch import Index
 from semsearch.indexing.sources import Roots, update
 from semsearch.indexing.sources import SyncOptions as Options
-from semsearch.stores import machine
+from semsearch.stores import machine_recipes
 
 
 @pytest.mark.parametrize(("taken", "prefix"), [([], ""), ([""], "docs/"), (["", "docs/"], "docs-2/")])
@@ -24,7 +24,7 @@ def test_a_folder_gets_a_prefix_that_no_other_machine_has(tmp_path: Path, taken:
 
 
 def test_a_machine_has_the_name_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(machine.VARIABLE, "")
-    assert machine.name()
-    monkeypatch.setenv(machine.VARIABLE, "lab-3")
-    assert machine.name() == "lab-3"
+    monkeypatch.setenv(machine_recipes.VARIABLE, "")
+    assert machine_recipes.name()
+    monkeypatch.setenv(machine_recipes.VARIABLE, "lab-3")
+    assert machine_recipes.name() == "lab-3"

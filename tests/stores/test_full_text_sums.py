@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from semsearch.stores import bm25
 from semsearch.stores.local.full_text.sums import best_sums
+from semsearch.stores.sql import bm25
 
 
 @pytest.mark.parametrize("seed", range(30))

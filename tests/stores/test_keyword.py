@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch.errors import UsageError
-from semsearch.stores import keyword_search, query_words
 from semsearch.stores.local import LocalWriter, open_reader
 from semsearch.stores.local.full_text import lexical, matching
 from semsearch.stores.protocol import Lexical
+from semsearch.stores.sql import lexical_search, query_terms
 from semsearch.types import Document
 
 TEXTS = {
@@ -133,7 +133,7 @@ def test_no_text_breaks_the_search(store: LocalWriter, query: str) -> None:
     ids, *_ = lexical.search(store.connection.raw, query, 5)
     assert len(ids) <= 5
     for text in TEXTS.values():
-        spans = keyword_search.spans(text, query)
+        spans = lexical_search.spans(text, query)
         assert all(0 <= start < end <= len(text) for start, end in spans)
         assert all(left[1] <= right[0] for left, right in pairwise(spans))
 
@@ -237,12 +237,12 @@ def test_must_narrows_a_search(store: LocalWriter) -> None:
     ],
 )
 def test_spans_are_the_words_that_matched(text: str, query: str, marked: list[str]) -> None:
-    assert [text[start:end] for start, end in keyword_search.spans(text, query)] == marked
+    assert [text[start:end] for start, end in lexical_search.spans(text, query)] == marked
 
 
 def test_terms_are_distinct_and_keep_phrases() -> None:
     text = 'How the "solar panel" of the 3.11 café’s x,y 用Python写 how'
-    assert query_words.terms(text) == [
+    assert query_terms.query_terms(text) == [
         "How",
         "the",
         "solar panel",

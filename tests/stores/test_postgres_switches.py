@@ -15,8 +15,8 @@ from helpers.stores import NARROW
 from semsearch import Document, Index, Progress
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import Locked
-from semsearch.stores import machine
-from semsearch.stores.other_spaces import KEY
+from semsearch.stores import machine_recipes
+from semsearch.stores.recorded_spaces import KEY
 
 if TYPE_CHECKING:
     from helpers.commandline import CommandLine
@@ -51,7 +51,7 @@ def test_a_change_is_made_to_the_recipe_that_another_machine_has_switched_to_mea
         return {**recipe, "annotated": ["x"]}
 
     with driver.open_writer(two.path) as writer:
-        machine.change_recipe(writer, add_key)
+        machine_recipes.change_recipe(writer, add_key)
     assert seen == [False, True]
     recipe = one.info()["recipe"]
     assert (len(recipe[KEY]), recipe["annotated"]) == (1, ["x"])
@@ -64,7 +64,7 @@ def test_of_two_changes_at_once_the_second_waits_and_both_are_there(
     with driver.open_writer(one.path) as first, driver.open_writer(two.path) as second:
         with first.transaction():
             recipe = first.change_recipe(lambda latest: latest)
-            other = Other(lambda: machine.change_recipe(second, lambda latest: {**latest, "b": 2}))
+            other = Other(lambda: machine_recipes.change_recipe(second, lambda latest: {**latest, "b": 2}))
             until_one_waits(postgres, address)
             first.change_recipe(lambda _: {**recipe, "a": 1})
         assert other.ended() is None
@@ -78,7 +78,7 @@ def test_two_runs_of_one_machine_follow_the_folders_of_both(
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
         (tmp_path / name / f"{name}.md").write_text(f"Of the {name}.")
-    change, others = machine.change_recipe, [tmp_path / "second"]
+    change, others = machine_recipes.change_recipe, [tmp_path / "second"]
 
     def change_after_another_run(writer: StoreWriter, made: Callable[[JsonObject], JsonObject]) -> None:
         def late(recipe: JsonObject) -> JsonObject:
@@ -89,7 +89,7 @@ def test_two_runs_of_one_machine_follow_the_folders_of_both(
 
         change(writer, late)
 
-    monkeypatch.setattr(machine, "change_recipe", change_after_another_run)
+    monkeypatch.setattr(machine_recipes, "change_recipe", change_after_another_run)
     one.sync([tmp_path / "first"])
     assert {Path(root["path"]).name for root in one.info()["recipe"]["roots"]} == {"first", "second"}
     assert {each["id"] for each in one.documents()} == {"d0", "second.md", "first/first.md"}

@@ -27,7 +27,7 @@ from semsearch.cli.options import (
 from semsearch.cli.output import console, set_aside
 from semsearch.cli.output.progress import counter, step_progress
 from semsearch.errors import Corrupt, GateFailed, NotFound, UsageError
-from semsearch.stores import restored
+from semsearch.stores import recipe_trust
 from semsearch.utils.quantities import count
 
 if TYPE_CHECKING:
@@ -280,8 +280,8 @@ def restore(
         )
     with restored_index as index:
         documents = len(index)
-        apart = index.info()["recipe"].get(restored.KEY, {})
-    found = {"index": index.name, "documents": documents, **({restored.KEY: apart} if apart else {})}
+        apart = index.info()["recipe"].get(recipe_trust.KEY, {})
+    found = {"index": index.name, "documents": documents, **({recipe_trust.KEY: apart} if apart else {})}
     text = f"{index.name}: {count(documents, 'document')} restored"
     console.result(found, text, as_json=as_json, quiet=ctx.obj.quiet)
     if said := set_aside.in_words(apart):
@@ -295,7 +295,7 @@ def trust(ctx: typer.Context, name: NameArgument = None, named: NameOption = Non
     NAME` updates the index from its folders.
     """
     with open_index(ctx.obj, name, named) as index:
-        apart = index.info()["recipe"].get(restored.KEY, {})
+        apart = index.info()["recipe"].get(recipe_trust.KEY, {})
         semsearch.admin.trust(index)
     found = {"index": index.name, "trusted": apart}
     said = set_aside.in_words(apart)

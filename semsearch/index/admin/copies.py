@@ -17,9 +17,9 @@ from semsearch.index.admin.lookup import exists
 from semsearch.index.admin.upkeep import remove
 from semsearch.index.index import Index
 from semsearch.index.open_store import encoder_of
-from semsearch.stores import drivers, restored
-from semsearch.stores.other_spaces import KEY as OTHER_SPACES
+from semsearch.stores import drivers, recipe_trust
 from semsearch.stores.protocol import StoreWriter
+from semsearch.stores.recorded_spaces import KEY as OTHER_SPACES
 from semsearch.stores.records import Space
 from semsearch.types import EncoderLike, JsonObject, Progress, SalvageReport
 from semsearch.utils.arguments import whole_number
@@ -59,8 +59,8 @@ def restore(
     place = settings.index_folder(name, home)
 
     def prepare(writer: StoreWriter) -> None:
-        recipe = restored.set_aside(writer.reader.state().recipe)
-        writer.change_recipe(lambda _: restored.adopted(recipe) if trust else recipe)
+        recipe = recipe_trust.set_aside(writer.reader.state().recipe)
+        writer.change_recipe(lambda _: recipe_trust.adopted(recipe) if trust else recipe)
 
     driver, address = drivers.parse(store)
     driver.restore(file, place, prepare, progress, address=address)
@@ -97,8 +97,8 @@ def salvage(
         recipe: JsonObject = {**usual, **source.recipe()}
         recipe.pop(OTHER_SPACES, None)  # the new one has only the current space
         if any(item.path.startswith("recipe") for item in source.lost):  # that it was a stranger's may be lost
-            recipe = restored.set_aside(recipe)
-        if space is None and encoder is None and restored.encoder(recipe):
+            recipe = recipe_trust.set_aside(recipe)
+        if space is None and encoder is None and recipe_trust.encoder(recipe):
             raise Corrupt(f"{place}: the record of its encoder is damaged.", "Pass encoder=.", "Pass -m MODEL.")
         model = space or encoder_of(encoder or recipe["encoder"], None, place.name)
 

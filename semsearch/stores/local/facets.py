@@ -6,8 +6,8 @@ import json
 import sqlite3
 from collections.abc import Iterable
 
-from semsearch.stores import facet_kinds
-from semsearch.stores.facet_kinds import KeyCount
+from semsearch.stores.sql import facet_counts
+from semsearch.stores.sql.facet_counts import KeyCount
 from semsearch.types import Facet
 
 _ISO = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*"
@@ -28,11 +28,11 @@ _DATES = f"""
 
 
 def facets(connection: sqlite3.Connection) -> list[Facet]:
-    """See `facet_kinds.facets`. Call it inside a snapshot."""
+    """See `facet_counts.facets`. Call it inside a snapshot."""
 
     def values_of(kind: str, keys: list[str]) -> Iterable[tuple[str, str, int]]:
         return connection.execute(_TEXTS if kind == "words" else _LISTED, (json.dumps(keys),))
 
     counts = (KeyCount(*row) for row in connection.execute(_KEYS).fetchall())
     loaders = connection.execute(_LOADERS).fetchall()
-    return facet_kinds.facets(counts, values_of, loaders, connection.execute(_DATES).fetchone())
+    return facet_counts.facets(counts, values_of, loaders, connection.execute(_DATES).fetchone())

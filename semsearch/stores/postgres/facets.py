@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 
-from semsearch.stores import facet_kinds
-from semsearch.stores.facet_kinds import KeyCount
 from semsearch.stores.postgres.escapes import restored, stored
 from semsearch.stores.postgres.server.connection import Connection
+from semsearch.stores.sql import facet_counts
+from semsearch.stores.sql.facet_counts import KeyCount
 from semsearch.types import Facet
 
 _ISO = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -39,7 +39,7 @@ _DATES = f"""
 
 
 def facets(connection: Connection) -> list[Facet]:
-    """See `facet_kinds.facets`. Call it inside a snapshot."""
+    """See `facet_counts.facets`. Call it inside a snapshot."""
 
     def values_of(kind: str, keys: list[str]) -> Iterable[tuple[str, str, int]]:
         rows = connection.rows(_TEXTS if kind == "words" else _LISTED, (list(map(stored, keys)),))
@@ -49,7 +49,7 @@ def facets(connection: Connection) -> list[Facet]:
     loaders = [(restored(loader), count) for loader, count in connection.rows(_LOADERS)]
     first, last, oldest, newest = connection.rows(_DATES)[0]
     days = [day for day in (first, last, _day(oldest), _day(newest)) if day is not None]
-    return facet_kinds.facets(counts, values_of, loaders, (min(days, default=None), max(days, default=None)))
+    return facet_counts.facets(counts, values_of, loaders, (min(days, default=None), max(days, default=None)))
 
 
 def _key_count(

@@ -15,15 +15,14 @@ from decimal import Decimal
 from pathlib import Path
 
 from semsearch.errors import SemsearchError, UsageError
-from semsearch.stores import links
-from semsearch.stores.local.queries.query import distinct
+from semsearch.stores import server_links
 from semsearch.stores.postgres.server.address import Raw
 from semsearch.stores.postgres.server.client import errors, psycopg
 from semsearch.stores.postgres.server.connection import Connection
 from semsearch.stores.records import to_json
+from semsearch.stores.sql.answers import MOST_ROWS, distinct
 from semsearch.types import SqlRows, SqlValue
 
-MOST_ROWS = 1_000_000
 _FORBIDDEN = re.compile(
     r"\b(pg_\w+|lo_\w+|dblink\w*|set_config|query_to_xml\w*|cursor_to_xml\w*|database_to_xml\w*|schema_to_xml\w*"
     r"|table_to_xml\w*|currval|nextval|setval)\b\"?(?:\s|--[^\n]*\n|/\*.*?\*/)*\(",
@@ -60,7 +59,7 @@ def sql(
             )
     if isinstance(values, Mapping) and values:
         raise UsageError("values by name are for the local store.", "Number them: $1, $2 … with a list of values.")
-    link = links.read(location)
+    link = server_links.read(location)
     with closing(Connection(location, link, write=False)) as connection, connection.explained():
         return connection.reading(lambda raw: _answer(raw, statement, list(values), seconds))
 

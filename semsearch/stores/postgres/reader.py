@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from semsearch.errors import Corrupt
-from semsearch.stores import base, keyword_search, machine
+from semsearch.stores import base, machine_recipes
 from semsearch.stores.postgres import facets, verification
 from semsearch.stores.postgres.allowed import AllowedPassages, allowed
 from semsearch.stores.postgres.escapes import restored, restored_or_none, stored, stored_all
@@ -22,7 +22,6 @@ from semsearch.stores.postgres.server.connection import Connection, Row
 from semsearch.stores.postgres.server.schema import BACKUP, MACHINE
 from semsearch.stores.postgres.space_vectors import SpaceVectors
 from semsearch.stores.protocol import Allowed, Dense, Lexical, of_this_store
-from semsearch.stores.query_words import terms
 from semsearch.stores.records import (
     Bookmark,
     DocumentRow,
@@ -33,8 +32,9 @@ from semsearch.stores.records import (
     meta_hash,
     text_hash,
 )
-from semsearch.stores.sql import filters
+from semsearch.stores.sql import filters, lexical_search
 from semsearch.stores.sql.filters import SQL
+from semsearch.stores.sql.query_terms import query_terms
 from semsearch.types import Document, Facet, JsonObject, Mark, Progress
 from semsearch.utils.strength import NullDistribution
 
@@ -109,7 +109,7 @@ class PostgresReader:
         )
         shared = self._db.parsed(rows.pop("recipe", "{}"))
         own = self._db.parsed(rows.pop(MACHINE + this_machine(), "{}"))
-        return machine.whole(shared, own, map(self._db.parsed, rows.values()))
+        return machine_recipes.whole(shared, own, map(self._db.parsed, rows.values()))
 
     def runs(self) -> Iterator[JsonObject]:
         for (number,) in self._db.rows("SELECT id FROM runs ORDER BY id DESC"):  # each may name thousands of files
@@ -262,11 +262,11 @@ class PostgresReader:
             return SpaceVectors(self._db, space).search(queries, k, here, exact=exact)
 
     def lexical(self, text: str, k: int, allowed: Allowed | None = None) -> Lexical:
-        here, words = of_this_store(allowed, AllowedPassages), terms(text)
+        here, words = of_this_store(allowed, AllowedPassages), query_terms(text)
         with self._db.snapshot():
             if k < 1 or not words or (here is not None and not len(here)):
-                return keyword_search.nothing()
-            return keyword_search.search(PostgresMatching(self._db, None if here is None else here.inside), words, k)
+                return lexical_search.nothing()
+            return lexical_search.search(PostgresMatching(self._db, None if here is None else here.inside), words, k)
 
     def facets(self) -> list[Facet]:
         with self._db.snapshot():
@@ -280,4 +280,4 @@ class PostgresReader:
 
 
 def this_machine() -> str:
-    return stored(machine.name())
+    return stored(machine_recipes.name())

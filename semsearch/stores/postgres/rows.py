@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.stores import machine
-from semsearch.stores.entries import keywords
+from semsearch.stores import machine_recipes
+from semsearch.stores.entry_checks import keywords
 from semsearch.stores.postgres.escapes import restored, stored, stored_json, stored_or_none
 from semsearch.stores.postgres.full_text import words
 from semsearch.stores.postgres.server.connection import Connection, Row
@@ -57,8 +57,8 @@ class RowWriter:
         numbers = self.locked("uri = ANY(%s::text[])", uris)
         sql = """SELECT d.uri, s.machine FROM documents d JOIN sources s ON s.id = d.source
                  WHERE d.id = ANY(%s::bigint[]) AND s.machine <> %s ORDER BY d.uri LIMIT 1"""
-        for uri, other in self._db.rows(sql, (numbers, stored(machine.name()))):
-            raise machine.foreign_document(restored(uri), restored(other))
+        for uri, other in self._db.rows(sql, (numbers, stored(machine_recipes.name()))):
+            raise machine_recipes.foreign_document(restored(uri), restored(other))
         return numbers
 
     def remove(self, documents: Sequence[int]) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from semsearch.errors import SemsearchError
-from semsearch.stores.entries import keywords
+from semsearch.stores.entry_checks import keywords
 from semsearch.stores.postgres.escapes import restored, restored_or_none
 from semsearch.stores.postgres.full_text import words
 from semsearch.stores.postgres.server.connection import Connection, Row

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from semsearch.errors import EncoderMismatch, Locked, NotFound, SemsearchError, Unreadable, UsageError
-from semsearch.stores import machine
-from semsearch.stores.entries import checked
+from semsearch.stores import machine_recipes
+from semsearch.stores.entry_checks import checked
 from semsearch.stores.postgres.escapes import restored, stored, stored_json, stored_or_none
 from semsearch.stores.postgres.reader import PostgresReader
 from semsearch.stores.postgres.rows import SPACES, RowWriter, document_row, excluded
@@ -117,9 +117,9 @@ class PostgresWriter:
 
     def _delete_documents(self, uris: Sequence[str]) -> int:
         if wanted := sorted(stored(uri) for uri in uris):
-            self._db.returned(_LOCK_FOREIGN_FILES, (wanted, stored(machine.name())))
+            self._db.returned(_LOCK_FOREIGN_FILES, (wanted, stored(machine_recipes.name())))
             documents = self._rows.locked("uri = ANY(%s::text[])", wanted)
-            self._db.execute(_FOREIGN_FILES_UNFINISHED, (UNFINISHED, documents, stored(machine.name())))
+            self._db.execute(_FOREIGN_FILES_UNFINISHED, (UNFINISHED, documents, stored(machine_recipes.name())))
             return self._rows.remove(documents)
         return 0
 
@@ -127,7 +127,7 @@ class PostgresWriter:
         if not sources:
             return 0
         sql = "SELECT id FROM sources WHERE id = ANY(%s::bigint[]) AND machine = %s ORDER BY id"
-        own = [number for (number,) in self._db.rows(sql, (list(sources), stored(machine.name())))]
+        own = [number for (number,) in self._db.rows(sql, (list(sources), stored(machine_recipes.name())))]
         removed = self._rows.remove(self._rows.locked("source = ANY(%s::bigint[])", own))
         self._db.execute("DELETE FROM sources WHERE id = ANY(%s::bigint[])", (own,))
         return removed
@@ -211,9 +211,9 @@ class PostgresWriter:
             latest = self.reader.state().recipe
             recipe = made(dict(latest))
             if recipe != latest:
-                shared, own = machine.divided(recipe)
+                shared, own = machine_recipes.divided(recipe)
                 self._set("recipe", to_json(shared))
-                self._set(MACHINE + stored(machine.name()), to_json(own))
+                self._set(MACHINE + stored(machine_recipes.name()), to_json(own))
             return recipe
 
     def put_space(self, space: Space, *, current: bool = False) -> Space:
@@ -328,7 +328,7 @@ def _source_row(source: Source) -> Row:
         raise SemsearchError(f"the path {source.path[:40]!r} … is longer than {LONGEST_KEY:,} bytes.", "Move the file.")
     bookmark = None if source.bookmark is None else to_json(asdict(source.bookmark))
     return (
-        stored(machine.name()),
+        stored(machine_recipes.name()),
         root,
         path,
         source.mtime_ns,

@@ -1,1 +1,1 @@
-"""What the stores on SQLite and on PostgreSQL share: filters compiled to SQL."""
+"""What the stores on SQLite and on PostgreSQL share: filters compiled to SQL, words and BM25, facets."""

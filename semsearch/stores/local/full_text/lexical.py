@@ -6,10 +6,10 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING
 
-from semsearch.stores import keyword_search
 from semsearch.stores.local.full_text.matching import Fts5Matching
 from semsearch.stores.protocol import Lexical
-from semsearch.stores.query_words import terms
+from semsearch.stores.sql import lexical_search
+from semsearch.stores.sql.query_terms import query_terms
 
 if TYPE_CHECKING:
     from semsearch.stores.local.full_text.postings import Postings
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 def search(
     connection: sqlite3.Connection, text: str, k: int, allowed: Ids | None = None, postings: Postings | None = None
 ) -> Lexical:
-    """See `keyword_search.search`.
+    """See `lexical_search.search`.
 
     Without `postings`, and where they are missing in the store, FTS5 finds the same. Raises Damaged for postings.
     """
-    words = terms(text)
+    words = query_terms(text)
     if k < 1 or not words or (allowed is not None and not len(allowed)):
-        return keyword_search.nothing()
+        return lexical_search.nothing()
     if postings is not None and (fast := postings.matching(connection, allowed)) is not None:
-        return keyword_search.search(fast, words, k)
-    return keyword_search.search(Fts5Matching(connection, allowed), words, k)
+        return lexical_search.search(fast, words, k)
+    return lexical_search.search(Fts5Matching(connection, allowed), words, k)

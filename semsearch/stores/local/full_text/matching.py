@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.stores import bm25
-from semsearch.stores.keyword_search import most_informative
 from semsearch.stores.local.full_text.occurrences import short_run
 from semsearch.stores.local.schema import POSTINGS
-from semsearch.stores.query_words import exact_entry, has_cjk, quoted, required_words
+from semsearch.stores.sql import bm25
+from semsearch.stores.sql.lexical_search import most_informative
+from semsearch.stores.sql.query_terms import exact_entry, has_cjk, quoted, required_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.stores.bm25 import Scores, Sizes
+    from semsearch.stores.sql.bm25 import Scores, Sizes
     from semsearch.types import Ids
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.stores.terms import GRAMS, WORDS, counted, varints
+from semsearch.stores.sql.tokenizer import GRAMS, WORDS, counted, varints
 
 if TYPE_CHECKING:
-    from semsearch.stores.bm25 import Sizes
+    from semsearch.stores.sql.bm25 import Sizes
     from semsearch.types import Ids
 
-TABLES = {WORDS: "passages_fts", GRAMS: "passages_cjk"}
+TABLES: dict[int, str] = {WORDS: "passages_fts", GRAMS: "passages_cjk"}
 _LAST = chr(0x10FFFF)
 
 

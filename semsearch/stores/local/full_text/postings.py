@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.stores import bm25
-from semsearch.stores.keyword_search import most_informative
 from semsearch.stores.local.full_text.matching import counted, known_terms
 from semsearch.stores.local.full_text.occurrences import TABLES, occurrences, short_run, totals
 from semsearch.stores.local.full_text.segments import Sealed, decoded, load, stamp
 from semsearch.stores.local.full_text.sums import Found, best_sums
 from semsearch.stores.local.schema import POSTINGS
-from semsearch.stores.query_words import quoted
-from semsearch.stores.terms import GRAMS, ROW, WORDS, Tokens, cut
+from semsearch.stores.sql import bm25
+from semsearch.stores.sql.lexical_search import most_informative
+from semsearch.stores.sql.query_terms import quoted
+from semsearch.stores.sql.tokenizer import GRAMS, ROW, WORDS, Tokens, cut
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.stores.bm25 import Scores, Sizes
     from semsearch.stores.local.full_text.segments import Places
+    from semsearch.stores.sql.bm25 import Scores, Sizes
     from semsearch.types import Ids
 
 RARE = 100  # passages with a phrase; FTS5 scores each in 4 µs

@@ -17,11 +17,11 @@ from semsearch.stores.local.full_text.segments import (
     last_sealed,
     posting_crc,
 )
-from semsearch.stores.terms import ROW, Tokens
+from semsearch.stores.sql.tokenizer import ROW, Tokens
 
 if TYPE_CHECKING:
-    from semsearch.stores.bm25 import Sizes
     from semsearch.stores.local.full_text.segments import Places, Sealed
+    from semsearch.stores.sql.bm25 import Sizes
 
 
 class Limits(NamedTuple):

@@ -23,7 +23,7 @@ from semsearch.stores.local.sqlite import Damaged
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.stores.bm25 import Sizes
+    from semsearch.stores.sql.bm25 import Sizes
     from semsearch.types import Ids
 
 MOST_COUNTED = 2**16 - 1

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 if TYPE_CHECKING:
-    from semsearch.stores.bm25 import Scores
     from semsearch.stores.local.full_text.segments import Places
+    from semsearch.stores.sql.bm25 import Scores
 
 
 MANY = 8  # where one passage in so many has a word, the sums of all are looked at

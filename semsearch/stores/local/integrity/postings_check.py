@@ -13,10 +13,10 @@ from semsearch.stores.local.full_text.sealing import known
 from semsearch.stores.local.full_text.segments import Sealed, decoded, load
 from semsearch.stores.local.schema import POSTINGS
 from semsearch.stores.local.sqlite import Damaged
-from semsearch.stores.terms import ROW, Tokens
+from semsearch.stores.sql.tokenizer import ROW, Tokens
 
 if TYPE_CHECKING:
-    from semsearch.stores.bm25 import Sizes
+    from semsearch.stores.sql.bm25 import Sizes
     from semsearch.types import Ids
 
 AT_ONCE = 4096  # passages

@@ -20,9 +20,9 @@ from semsearch.stores.local import schema, sqlite
 from semsearch.stores.local.location import DATABASE
 from semsearch.stores.local.queries import temporary_views
 from semsearch.stores.local.queries.search_table import SEARCH, as_table
+from semsearch.stores.sql.answers import MOST_ROWS, distinct
 from semsearch.types import SqlRows, SqlValue
 
-MOST_ROWS = 1_000_000
 MOST_BYTES = 1 << 29  # of all rows, since they are in memory together
 LONGEST = 100_000_000  # bytes of one value; SQLite allows a billion
 GRACE = 1.0  # seconds beyond the time, for a statement to end by itself
@@ -150,22 +150,6 @@ def _fetched(rows: Iterable[tuple[SqlValue, ...]]) -> list[tuple[SqlValue, ...]]
         if len(found) > MOST_ROWS:
             raise UsageError(f"there are more than {MOST_ROWS:,} rows.", "Add a LIMIT.")
     return found
-
-
-def distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """The names of columns, of which a repeated one gets a number, so that no value is lost.
-
-    >>> distinct(["id", "text", "id", "id_2"])
-    ('id', 'text', 'id_3', 'id_2')
-    """
-    found: list[str] = []
-    for name in names:
-        number, free = 1, name
-        while free in found or (number > 1 and free in names):
-            number += 1
-            free = f"{name}_{number}"
-        found.append(free)
-    return tuple(found)
 
 
 def _reason(error: Exception) -> str:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from semsearch.errors import NotFound, UsageError
-from semsearch.stores.entries import checked
+from semsearch.stores.entry_checks import checked
 from semsearch.stores.local.reading.documents import BOOKMARK
 from semsearch.stores.local.space_vectors import SpaceVectors
 from semsearch.stores.local.writing.rows import SOURCE_COLUMNS, THESE, RowWriter

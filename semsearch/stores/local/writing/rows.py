@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.errors import NotFound
-from semsearch.stores.entries import keywords
+from semsearch.stores.entry_checks import keywords
 from semsearch.stores.local.connection import Connection
 from semsearch.stores.local.full_text.segments import last_sealed
 from semsearch.stores.local.row_checksums import COLUMNS, passage_crc

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
-from semsearch.stores import bm25
 from semsearch.stores.postgres.full_text import occurrences, words
 from semsearch.stores.postgres.full_text.words import contains, has_word
 from semsearch.stores.postgres.server.connection import Connection
-from semsearch.stores.terms import GRAMS, WORDS
+from semsearch.stores.sql import bm25
+from semsearch.stores.sql.tokenizer import GRAMS, WORDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.stores.bm25 import Scores, Sizes
+    from semsearch.stores.sql.bm25 import Scores, Sizes
     from semsearch.types import Ids
 
 ROUGH = 500_000  # passages of a collection from which on frequent words are not counted one by one

@@ -1,8 +1,8 @@
 """The words of passages as PostgreSQL indexes them: tsvectors of our own making, cut as every store cuts texts.
 
-A lexeme is a term of `stores.terms`; its positions are the numbers of the tokens, those of the text with the weight A,
-those of the keywords after them, with a gap that no phrase spans. PostgreSQL's own text search configurations are not
-used. `grams` has the trigrams of passages with CJK letters, and single letters and pairs for short runs, at the
+A lexeme is a term of `stores.sql.tokenizer`; its positions are the numbers of the tokens, those of the text with the
+weight A, those of the keywords after them, with a gap that no phrase spans. PostgreSQL's own text search configurations
+are not used. `grams` has the trigrams of passages with CJK letters, and single letters and pairs for short runs, at the
 positions of their characters.
 
 What a tsvector cannot hold: beyond 255 occurrences of a term in a passage there is no counting, beyond 16,383 tokens no
@@ -17,8 +17,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from semsearch.stores.query_words import exact_entry, has_cjk, required_words
-from semsearch.stores.terms import GRAMS, WORDS, Tokens, cut
+from semsearch.stores.sql.query_terms import exact_entry, has_cjk, required_words
+from semsearch.stores.sql.tokenizer import GRAMS, WORDS, Tokens, cut
 from semsearch.utils.languages.writing_systems import CJK
 
 LAST_POSITION = 16_383

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from semsearch.errors import Locked, NotFound, SemsearchError, UsageError
-from semsearch.stores import links
+from semsearch.stores import server_links
 from semsearch.stores.postgres.server.client import conninfo, errors, psycopg
 
 CONNECT_SECONDS = 10
@@ -51,7 +51,7 @@ class Server:
     @classmethod
     def at(cls, address: str) -> Server:
         """Raises UsageError for what is no address, or has a password in it."""
-        links.refuse_secrets(address, "PGPASSWORD, or an entry in ~/.pgpass,")
+        server_links.refuse_secrets(address, "PGPASSWORD, or an entry in ~/.pgpass,")
         try:
             given = conninfo.conninfo_to_dict(address)
         except psycopg.Error:  # its message may have a password in it

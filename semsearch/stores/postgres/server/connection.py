@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from semsearch.errors import Corrupt, NotFound, SemsearchError, Unreadable
-from semsearch.stores.links import Link
 from semsearch.stores.postgres.server import schema
 from semsearch.stores.postgres.server.address import (
     LOCK_SECONDS,
@@ -35,6 +34,7 @@ from semsearch.stores.postgres.server.address import (
 from semsearch.stores.postgres.server.client import errors, pq, psycopg
 from semsearch.stores.postgres.server.schema import BACKUP
 from semsearch.stores.postgres.server.vector_types import register
+from semsearch.stores.server_links import Link
 
 RECHECK_SECONDS = 1.0  # after which a single read looks again whether the collection is where it was
 RETRY_SECONDS = 30  # from a lost connection on; a standby is promoted in a few

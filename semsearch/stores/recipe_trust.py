@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from semsearch.errors import Corrupt
-from semsearch.stores.other_spaces import KEY as OTHER_SPACES
+from semsearch.stores.recorded_spaces import KEY as OTHER_SPACES
 from semsearch.types import JsonMapping, JsonObject
 
 KEY = "set_aside"

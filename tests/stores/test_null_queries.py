@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from helpers.stores import DIM, entry, made
 
-from semsearch.stores import foreign_questions
+from semsearch.stores import null_queries
 from semsearch.stores.local import LocalWriter
 from semsearch.stores.records import Space
 from semsearch.utils import user_cache
@@ -41,7 +41,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_subject_is_asked_for_in_three_lengths_and_once() -> None:
-    forms = foreign_questions.questions()
+    forms = null_queries.questions()
     assert len(forms) == 168 and all(len(each) == len(LENGTHS) for each in forms)
     assert len({text for each in forms for text in each}) == 3 * len(forms)
     words = np.array([[len(text.split()) for text in each] for each in forms])
@@ -52,19 +52,19 @@ def test_each_subject_is_asked_for_in_three_lengths_and_once() -> None:
 def test_the_questions_are_encoded_once_for_an_encoder(tmp_path: Path) -> None:
     store, space = made(tmp_path / "notes", 3)
     encoder = Counting()
-    first = foreign_questions.measure(store.reader, space, encoder)
+    first = null_queries.measure(store.reader, space, encoder)
     assert first and len(first.quantiles) == len(LENGTHS) * QUANTILES
-    assert foreign_questions.measure(store.reader, space, encoder) == first and encoder.calls == 1
+    assert null_queries.measure(store.reader, space, encoder) == first and encoder.calls == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"\x93NUMPY", b"not an array"])
 def test_a_damaged_cache_is_written_anew(tmp_path: Path, content: bytes) -> None:
     store, space = made(tmp_path / "notes", 3)
     encoder = Counting()
-    first = foreign_questions.measure(store.reader, space, encoder)
+    first = null_queries.measure(store.reader, space, encoder)
     (file,) = (user_cache.folder() / "foreign_questions").iterdir()
     file.write_bytes(content)
-    assert foreign_questions.measure(store.reader, space, encoder) == first and encoder.calls == 2
+    assert null_queries.measure(store.reader, space, encoder) == first and encoder.calls == 2
 
 
 def test_an_index_without_vectors_has_no_null_distribution(tmp_path: Path) -> None:
@@ -73,6 +73,6 @@ def test_an_index_without_vectors_has_no_null_distribution(tmp_path: Path) -> No
     with create(tmp_path / "empty") as store:
         assert isinstance(store, LocalWriter)
         space = store.put_space(Space(0, "fingerprint", "stand-in", DIM, {}))
-        assert foreign_questions.measure(store.reader, space, Counting()) is None
+        assert null_queries.measure(store.reader, space, Counting()) is None
         store.replace([entry("a.md", "A text.")], space.id)
-        assert foreign_questions.measure(store.reader, space, Counting()) is not None
+        assert null_queries.measure(store.reader, space, Counting()) is not None

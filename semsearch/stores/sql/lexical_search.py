@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 import numpy as np
 
-from semsearch.stores import bm25
 from semsearch.stores.protocol import Lexical
-from semsearch.stores.query_words import LONGEST_PHRASE, MOST_READ, has_cjk, terms
-from semsearch.stores.terms import WORDS, cut, spans_of_words
+from semsearch.stores.sql import bm25
+from semsearch.stores.sql.query_terms import LONGEST_PHRASE, MOST_READ, has_cjk, query_terms
+from semsearch.stores.sql.tokenizer import WORDS, cut, spans_of_words
 from semsearch.utils.languages import stop_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.stores.bm25 import Scores
+    from semsearch.stores.sql.bm25 import Scores
     from semsearch.types import Ids
 
 FEW_PASSAGES = 20  # below, even a word of more than half of the passages is searched for
@@ -125,7 +125,7 @@ def spans(text: str, query: str) -> tuple[tuple[int, int], ...]:
     FTS5 itself finds them, with the tokenizer of the index, so that the marked words are the words found. Function
     words of English are marked only where the query has no others.
     """
-    words = terms(query)
+    words = query_terms(query)
     found = [span for word in words if has_cjk(word) for span in _run_spans(text, word)]
     spaced = [word for word in words if not has_cjk(word)]
     informative = [word for word in spaced if word.lower() not in stop_words.QUERY]

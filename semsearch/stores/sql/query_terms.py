@@ -28,7 +28,7 @@ class _Letters(dict[int, str]):
 _LETTERS = _Letters({ord("’"): "'", ord("ʼ"): "'"})
 
 
-def terms(text: str) -> list[str]:
+def query_terms(text: str) -> list[str]:
     """The distinct words and quoted phrases of a query, in order; an unspaced CJK run is one. At most MOST_READ."""
     found: dict[str, str] = {}
     for at, piece in enumerate(_PHRASE.split(text)):  # every second piece was quoted

@@ -11,28 +11,34 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from enum import IntEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
-from semsearch.stores.query_words import RUN, quoted
+from semsearch.stores.sql.query_terms import RUN, quoted
 from semsearch.utils.languages.writing_systems import CJK
 
 if TYPE_CHECKING:
-    from semsearch.stores.bm25 import Sizes
+    from semsearch.stores.sql.bm25 import Sizes
     from semsearch.types import Ids
 
-WORDS, GRAMS = (
-    0,
-    1,
-)  # kinds of terms: words, and runs of one to three characters in texts with CJK letters
+
+class Kind(IntEnum):
+    """Kinds of terms. The numbers stand in the tables of stores."""
+
+    WORDS = 0
+    GRAMS = 1  # runs of one to three characters, in texts with CJK letters
+
+
+WORDS, GRAMS = Kind
 
 Row: TypeAlias = tuple[int, str, str, int]  # id, text, keywords, whether it has CJK letters
 
 ROW = "id, text, keywords, cjk"  # columns of `passages`
-TOKENIZERS = {WORDS: "porter unicode61 remove_diacritics 2", GRAMS: "trigram"}
-_COLUMNS = {WORDS: "text, keywords", GRAMS: "text"}
+TOKENIZERS: dict[int, str] = {WORDS: "porter unicode61 remove_diacritics 2", GRAMS: "trigram"}
+_COLUMNS: dict[int, str] = {WORDS: "text, keywords", GRAMS: "text"}
 _RUN = re.compile(f"[{CJK}]+")
 
 
