@@ -32,7 +32,7 @@ from scripts.encoders.corpus import Text
 from scripts.encoders.student import Student
 from scripts.encoders.targets import Target, Vectors, neighbours
 from semsearch.errors import SemsearchError
-from semsearch.training.optimisation import signals
+from semsearch.training.loop import deferred_signals
 from semsearch.training.optimisation.averaging import WeightAverage
 from semsearch.training.run_folder import state
 from semsearch.training.run_folder.state import RunState
@@ -169,7 +169,7 @@ class Distillation:
 
     def run(self) -> None:
         """Train to the last step; a signal stops the run after the current one, and saves it."""
-        with signals.deferred() as stop:  # which takes effect when the block is left
+        with deferred_signals() as stop:  # which takes effect when the block is left
             for line in self._steps():
                 self._note(line)
                 if stop:

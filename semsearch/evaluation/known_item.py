@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median, quantiles
 
 import numpy as np
 
@@ -90,18 +89,6 @@ def search_known_items(
         ranks.append(known_item_rank(sentence, [hit.text for hit in hits]))
         took.append(sum(hits.took_ms.values()))
     return KnownItems(tuple(sentences), tuple(ranks), tuple(took))
-
-
-def latency(took: Sequence[float]) -> dict[str, float]:
-    """Median and 95th percentile of the milliseconds of one query or more.
-
-    >>> latency([1.0, 3.0, 2.0])
-    {'ms': 2.0, 'ms, 95 %': 2.9}
-    >>> latency([0.52] * 3)
-    {'ms': 0.52, 'ms, 95 %': 0.52}
-    """
-    slow = quantiles(took, n=20, method="inclusive")[-1] if len(took) > 1 else took[0]
-    return {"ms": round(median(took), 3), "ms, 95 %": round(slow, 3)}
 
 
 def known_item_rank(sentence: str, passages: Sequence[str]) -> int | None:

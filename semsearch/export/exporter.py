@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from semsearch.encoders import factory
 from semsearch.errors import UnknownName, UsageError
 from semsearch.evaluation.papers import fitting
-from semsearch.export import requirements
+from semsearch.export import parity
 from semsearch.models import bundle as bundles
 from semsearch.models import model_folders
 from semsearch.models.model_ref import Reference
@@ -97,10 +97,10 @@ def export_backend(
             "Leave dtype out of its name; --dtype fp16 and int8 choose the precision of the export.",
         )
     with replaced_folder(Path(out), force=force, source=backend.bundle.folder) as place:
-        from semsearch.export import onnx_folder, torch_folder  # torch, onnx and onnxruntime: seconds
+        from semsearch.export import onnx_folder  # torch, onnx and onnxruntime: seconds
 
         if to == "torch":
-            bundle = torch_folder.write(backend, place)
+            bundle = onnx_folder.copy(backend, place)
         else:
             bundle = onnx_folder.write(backend, place, dtype, data, report)
         written = bundles.write(bundle, place)
@@ -139,7 +139,7 @@ def _check_options(dtype: str, to: str) -> None:
             f"{dtype} is for ONNX: weights for PyTorch are copied as they are.",
             "Leave out the precision, or name one with the model: MODEL#dtype=bf16",
         )
-    requirements.require_packages()
+    parity.require_packages()
 
 
 @contextmanager

@@ -1,9 +1,17 @@
-"""The ONNX export, step by step: trace, convert the precision, compare with PyTorch, describe in a manifest."""
+"""The exports of an encoder, step by step.
+
+ONNX: trace, convert the precision, compare with PyTorch, describe in a manifest. PyTorch: the model's own files,
+encoder.json and post/ (post-processing) in one folder; the weights are copied unchanged, so the fingerprint is that of
+the source encoder.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Sequence
 from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 
 import torch
@@ -13,15 +21,21 @@ from semsearch.encoders.onnx import OnnxBackend
 from semsearch.encoders.torch_backend import TorchBackend
 from semsearch.errors import UsageError
 from semsearch.export import graph as graphs
-from semsearch.export import onnx_files, parity, requirements
+from semsearch.export import onnx_files, parity
 from semsearch.export.graph import Graph, Inputs
 from semsearch.export.onnx_files import Report
+from semsearch.models import bundle as bundles
+from semsearch.models import postprocessing, safetensors_files
 from semsearch.models.batching import pad
 from semsearch.models.bundle import Bundle
+from semsearch.models.networks import post as steps
 from semsearch.models.tokenization import Tokenizer
 from semsearch.types import JsonObject
 
 EXAMPLES = ("A man is playing a guitar.", "a")  # one is longer, so that the trace sees padding
+COPIED = ("*.json", "*.txt", "*.model", "*.safetensors", "*.py", "README.md", "LICENSE*", "NOTICE*")
+CONFIG = "config.json"  # only subfolders with a config are modules of the model
+EXCLUDED = (postprocessing.FOLDER, "run")  # post-processing is written anew, the training run is not copied
 
 
 def write(
@@ -119,6 +133,24 @@ def _compare(bundle: Bundle, backend: TorchBackend, data: Path | None, report: R
     report(json.dumps(figures))
     gate = parity.check_gate(figures, bundle.precision)
     background = pair_similarity.cosine_quantiles(exported.encode(sentences))
-    return replace(
-        bundle, parity={"gate": gate, **figures, "made_with": requirements.versions()}, background=background
-    )
+    return replace(bundle, parity={"gate": gate, **figures, "made_with": parity.versions()}, background=background)
+
+
+def copy(backend: TorchBackend, place: Path) -> Bundle:
+    """Write the files of `backend` into the folder `place`; return the manifest."""
+    source = backend.bundle
+    shutil.copytree(source.folder, place, ignore=_ignored, dirs_exist_ok=True)
+    if backend.post is not None:
+        steps.save(backend.post, place)
+    if not Path(source.tokenizer).is_absolute():
+        return replace(source, folder=place)
+    shutil.copy(source.path("tokenizer"), place / bundles.TOKENIZER)  # a converted tokenizer is in a cache
+    digest = safetensors_files.identity(place / bundles.TOKENIZER)
+    return replace(source, tokenizer=bundles.TOKENIZER, tokenizer_sha256=digest, folder=place)
+
+
+def _ignored(folder: str, names: Sequence[str]) -> list[str]:
+    paths = [Path(folder, name) for name in names]
+    modules = [path.name for path in paths if path.name not in EXCLUDED and (path / CONFIG).is_file()]
+    files = [path.name for path in paths if path.is_file() and any(fnmatch(path.name, each) for each in COPIED)]
+    return [name for name in names if name not in (*modules, *files) or name == bundles.MANIFEST]

@@ -10,6 +10,7 @@ The limits of the last were chosen on all-MiniLM-L6-v2 under three templates: se
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -22,6 +23,7 @@ from semsearch.errors import GateFailed
 from semsearch.evaluation.sts import cosines, spearman
 from semsearch.evaluation.sts_benchmarks import sts_pairs
 from semsearch.prompts import Prompt
+from semsearch.utils import plugins
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -54,6 +56,7 @@ PROBES = (  # one token, empty, non-Latin, odd spaces, quotes, endings; probes()
     "[MASK] <mask> [SEP] </s> [CLS] <s> [PAD] <pad>",
     "A man is playing a guitar.",
 )
+PACKAGES = ("torch", "transformers", "onnx", "onnxscript", "onnxruntime")
 
 
 def probes(longest: int, tokens: Mapping[str, str]) -> list[str]:
@@ -126,3 +129,14 @@ def require(passed: bool, dtype: str, what: str, fixes: Fixes = FIXES) -> None:
         raise GateFailed(
             f"the {dtype} export differs from its source: {what} is required. Nothing was written.", *fixes[dtype]
         )
+
+
+def require_packages(what: str = "export") -> None:
+    """Raises MissingExtra where one of the packages is not installed; `what` is named in the message."""
+    plugins.require(PACKAGES, what, "train")
+
+
+def versions() -> dict[str, str]:
+    """The version of each package, as the manifest of an export records it."""
+    named = (name for name in PACKAGES if name != "onnxscript")  # modules: wheels have other names for a GPU
+    return {name: str(importlib.import_module(name).__version__).partition("+")[0] for name in named}

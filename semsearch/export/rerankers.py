@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from semsearch.encoders.rerankers.reranker import Reranker
 from semsearch.errors import UnknownName, UsageError
-from semsearch.export import requirements
+from semsearch.export import parity
 from semsearch.export.exporter import check_folder, replaced_folder, silent
 from semsearch.models import model_folders
 from semsearch.models.model_ref import Reference
@@ -50,7 +50,7 @@ def export_reranker(
     """
     if dtype not in DTYPES:
         raise UnknownName("precision of an exported reranker", dtype, DTYPES)
-    requirements.require_packages()
+    parity.require_packages()
     check_folder(Path(out), force=force)  # before a model is loaded
     report(f"loading {model}")
     reranker = Reranker.load(model, device="cpu")

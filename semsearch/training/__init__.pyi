@@ -1,6 +1,3 @@
-from .catalogue import TrainingMethod as TrainingMethod
-from .catalogue import require_packages as require_packages
-from .catalogue import training_methods as training_methods
 from .datasets.adaptation import nli_triplets as nli_triplets
 from .datasets.columns import parse_columns as parse_columns
 from .datasets.dataset import Dataset as Dataset
@@ -8,6 +5,9 @@ from .datasets.reading import dataset_of_texts as dataset_of_texts
 from .datasets.reading import read_dataset as read_dataset
 from .hyperparameters import Hyperparameters as Hyperparameters
 from .loop import TrainingStep as TrainingStep
+from .objectives import TrainingMethod as TrainingMethod
+from .objectives import require_packages as require_packages
+from .objectives import training_methods as training_methods
 from .runs import RunDifference as RunDifference
 from .runs import TrainingMoment as TrainingMoment
 from .runs import TrainingRun as TrainingRun

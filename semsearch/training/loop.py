@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import logging
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,7 +27,7 @@ from semsearch.training import runs
 from semsearch.training.datasets.dataset import Dataset
 from semsearch.training.model import TrainableModel
 from semsearch.training.objectives._base import BaseObjective
-from semsearch.training.optimisation import rng, signals
+from semsearch.training.optimisation import rng
 from semsearch.training.optimisation.averaging import WeightAverage
 from semsearch.training.optimisation.gradients import add_gradients
 from semsearch.training.optimisation.schedule import Schedule, learning_rate, order
@@ -38,6 +41,7 @@ LOG = logging.getLogger(__name__)
 
 Teacher = Callable[[Sequence[str]], NDArray[np.float32]]  # texts -> (n, d)
 SaveBest = Callable[[RunState], None]  # replaces the best encoder by the current one
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,7 @@ class Loop:
     def run(self) -> RunState:
         """Train to the last step. A signal stops the run after the current step."""
         started, saved = time.monotonic() - self.state.seconds, time.monotonic()
-        with signals.deferred() as stop:
+        with deferred_signals() as stop:
             while self.state.step < self.schedule.steps and not stop:
                 loss = self._step()
                 self.average.update(self.state.step)
@@ -225,3 +229,36 @@ class Loop:
         self.state = replace(at, step=step, losses=() if due else losses, seconds=seconds)
         if self.report is not None:
             self.report(TrainingStep(step, self.schedule.steps, mean, used, at.score, at.best, seconds, left))
+
+
+@contextmanager
+def deferred_signals() -> Iterator[list[int]]:
+    """Delay the usual effect of a signal until the end of the block; a second signal takes effect at once.
+
+    Yields the list of signals that have arrived. Does nothing outside the main thread, and for signals that are ignored
+    or handled outside Python.
+    """
+    arrived: list[int] = []
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        current = {number: signal.getsignal(number) for number in SIGNALS}
+        handlers = {number: usual for number, usual in current.items() if usual not in (None, signal.SIG_IGN)}
+
+    def restore() -> None:
+        for number, usual in handlers.items():
+            signal.signal(number, usual)
+
+    def request(number: int, frame: object) -> None:
+        if arrived:
+            restore()
+            signal.raise_signal(number)
+        arrived.append(number)
+
+    for number in handlers:
+        signal.signal(number, request)
+    try:
+        yield arrived
+    finally:
+        restore()
+    if arrived:
+        signal.raise_signal(arrived[0])

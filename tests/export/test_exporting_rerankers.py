@@ -20,7 +20,7 @@ pytest.importorskip("onnxscript")
 
 from helpers.tracing import tracing_once
 
-from semsearch.export import calibrate, export_reranker, is_reranker, reranker_parity
+from semsearch.export import calibrate, export_reranker, is_reranker, reranker_folder
 
 QUERY = "how is the fuel ignited?"
 PASSAGES = ["A diesel engine ignites fuel by compression.", "Tea needs water.", "salt " * 80, ""]
@@ -35,7 +35,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The graph of the tiny one, traced once for all tests of this file; a few pairs are compared."""
     kept = tmp_path_factory.mktemp("graphs") / "tiny.onnx"
-    with tracing_once(kept), patch.object(reranker_parity, "QUERIES", 6):
+    with tracing_once(kept), patch.object(reranker_folder, "QUERIES", 6):
         yield kept
 
 
@@ -52,15 +52,15 @@ def test_fp32_gives_the_logits_and_has_the_fingerprint_of_its_source(tiny: Path,
     assert ours.fingerprint == source.fingerprint
     assert np.abs(ours.logits(QUERY, PASSAGES).values - source.logits(QUERY, PASSAGES).values).max() < 1e-4
     parity = ours.runtime.bundle.parity
-    assert parity["largest_difference"] <= reranker_parity.MOVED
+    assert parity["largest_difference"] <= reranker_folder.MOVED
     assert "torch" in parity["made_with"]
 
 
 def test_int8_is_smaller_passes_its_own_gate_and_has_a_fingerprint_of_its_own(
     tiny: Path, exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reranker_parity, "SPEARMAN", 0.5)  # random weights have no room for rounding
-    monkeypatch.setattr(reranker_parity, "SAME_BEST", 0.0)
+    monkeypatch.setattr(reranker_folder, "SPEARMAN", 0.5)  # random weights have no room for rounding
+    monkeypatch.setattr(reranker_folder, "SAME_BEST", 0.0)
     made = export_reranker(tiny, tmp_path / "int8", "int8")
     assert made.fingerprint != manifest.read(exported).fingerprint
     assert any("MatMulInteger" in name for name in made.origin["operators"])
@@ -72,7 +72,7 @@ def test_int8_is_smaller_passes_its_own_gate_and_has_a_fingerprint_of_its_own(
 def test_an_export_that_differs_leaves_nothing_behind(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reranker_parity, "MOVED", -1.0)
+    monkeypatch.setattr(reranker_folder, "MOVED", -1.0)
     with pytest.raises(GateFailed, match="the fp32 export differs from its source"):
         export_reranker(tiny, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
@@ -81,9 +81,9 @@ def test_an_export_that_differs_leaves_nothing_behind(
 @pytest.mark.parametrize(("figure", "value"), [("spearman_of_pairs", 0.97), ("same_best", 0.9), ("same_best", np.nan)])
 def test_the_gate_of_int8_refuses_another_order(figure: str, value: float) -> None:
     good = {"spearman_of_pairs": 0.999, "same_best": 1.0}
-    assert reranker_parity.check_gate(good, "int8")
+    assert reranker_folder.check_gate(good, "int8")
     with pytest.raises(GateFailed, match="is required"):
-        reranker_parity.check_gate({**good, figure: value}, "int8")
+        reranker_folder.check_gate({**good, figure: value}, "int8")
 
 
 @pytest.mark.slow

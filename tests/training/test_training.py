@@ -25,7 +25,7 @@ transformers = pytest.importorskip("transformers")
 
 from semsearch.training import TrainingConfig, TrainingOptions, loop, runs, trainer  # noqa: E402
 from semsearch.training.hyperparameters import Hyperparameters  # noqa: E402
-from semsearch.training.optimisation import gradients, schedule, signals  # noqa: E402
+from semsearch.training.optimisation import gradients, schedule  # noqa: E402
 from semsearch.training.optimisation.averaging import WeightAverage  # noqa: E402
 from semsearch.training.run_folder import plot  # noqa: E402
 
@@ -470,11 +470,11 @@ def test_a_signal_is_heeded_when_the_block_is_done() -> None:
     import signal
 
     done = []
-    with pytest.raises(KeyboardInterrupt), signals.deferred() as stop:
+    with pytest.raises(KeyboardInterrupt), loop.deferred_signals() as stop:
         signal.raise_signal(signal.SIGINT)
         done.append(bool(stop))
     assert done == [True]
-    with pytest.raises(KeyboardInterrupt), signals.deferred():
+    with pytest.raises(KeyboardInterrupt), loop.deferred_signals():
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)  # who asks twice does not wait
         pytest.fail("it went on")

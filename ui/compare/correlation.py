@@ -1,6 +1,6 @@
 """Agreement with human scores: Spearman and Pearson, and two charts per encoder. A point opens its pair.
 
-One chart groups the predictions by gold score, as figure 3 of CoT-BERT does: semsearch.evaluation.papers.gold_groups.
+One chart groups the predictions by gold score, as figure 3 of CoT-BERT does: semsearch.evaluation.papers.figures.
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.errors import MissingExtra, UsageError
-from semsearch.evaluation.papers import gold_groups
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,6 +35,8 @@ PAGE = 15.0  # inches
 TITLE_CHARACTERS = 11  # per inch
 INK, PALE, CORE, REST = "#22303c", "#9aa7b1", "#b8332a", "#3f6f9f"
 POOLINGS = {"cls": "[CLS]", "mask": "[MASK]"}  # on the axis
+WHOLE = range(6)  # STS: 0 … 5
+STEPS = len(WHOLE) - 1
 
 
 def by_gold(models: Mapping[str, NDArray[np.float64]], gold: Sequence[float], file: Path, title: str = "") -> None:
@@ -45,13 +46,13 @@ def by_gold(models: Mapping[str, NDArray[np.float64]], gold: Sequence[float], fi
     """
     check(file)
     scores = np.asarray(gold, dtype=np.float64)
-    centres = np.asarray(gold_groups.group_gold_scores(list(gold)))
+    centres = np.asarray(group_gold_scores(list(gold)))
     groups = np.unique(centres)
     step = float(np.diff(groups).min()) if len(groups) > 1 else 1.0
     figure, panels = _panels(len(models), width=4.6, height=3.9)
     jitter = step * np.random.default_rng(0).uniform(-0.06, 0.06, size=len(scores))  # separates equal scores
     for panel, (name, cosines) in zip(panels, models.items(), strict=True):
-        values = np.asarray(gold_groups.scale_cosines(cosines.tolist()))
+        values = np.asarray(scale_cosines(cosines.tolist()))
         panel.scatter(scores + jitter, values, s=5, color=REST, alpha=0.25, linewidths=0)
         panel.boxplot(
             [values[centres == group] for group in groups],
@@ -166,3 +167,26 @@ def _short(name: str) -> str:
     model, mark, template = name.partition("#")
     short = model.rstrip("/").rpartition("/")[2] + mark + template
     return short if len(short) <= 44 else "…" + short[-43:]
+
+
+def scale_cosines(cosines: Sequence[float]) -> list[float]:
+    """Cosines as 0 (the lowest) … 1 (the highest); 0 where all are the same.
+
+    >>> scale_cosines([0.5, 0.75, 1.0])
+    [0.0, 0.5, 1.0]
+    """
+    low, high = min(cosines), max(cosines)
+    return [(cosine - low) / (high - low) if high > low else 0.0 for cosine in cosines]
+
+
+def group_gold_scores(scores: Sequence[float]) -> list[float]:
+    """The centre of the group of each score.
+
+    >>> group_gold_scores([0.2, 2.5, 4.8]), group_gold_scores([0, 0.1, 0.95, 1])
+    ([0.0, 3.0, 5.0], [0.0, 0.2, 1.0, 1.0])
+    """
+    low, high = min(scores), max(scores)
+    if low >= WHOLE[0] and high <= WHOLE[-1] and high - low > 1:
+        return [float(math.floor(score + 0.5)) for score in scores]
+    step = (high - low) / STEPS or 1.0
+    return [round(low + step * math.floor((score - low) / step + 0.5), 9) for score in scores]

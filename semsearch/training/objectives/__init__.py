@@ -5,16 +5,18 @@ class `Objective` (see `_base.BaseObjective`). `semsearch train --method NAME` u
 objective has no access to the network: its `views` define the encodings, and `loss` takes their vectors. So it can be
 compared with the formula of its paper, and the vectors of a batch can be computed in parts (gradient caching).
 
-This registry imports PyTorch only when an objective is loaded.
+This registry, which also describes the methods, imports PyTorch only when an objective is loaded.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from semsearch.errors import UsageError
 from semsearch.training.hyperparameters import Shape
@@ -24,6 +26,10 @@ from semsearch.utils.plugins import check_options
 
 if TYPE_CHECKING:
     from semsearch.training.objectives._base import BaseObjective
+
+NEEDS = ("torch", "transformers", "safetensors")
+SOURCE = re.compile(r"Sources?: (.*?)(https?://[^\s,;:]+)", re.DOTALL)
+DATA = {"score": "pairs with a score or label", "class": "pairs with classes", "teacher": "texts, a teacher"}
 
 
 def names(*, foreign: bool = True) -> tuple[str, ...]:
@@ -72,3 +78,49 @@ def _module(name: str) -> Any:
 
 def _is_in_range(value: float, expected: str) -> bool:
     return math.isfinite(value) and {"above 0": value > 0, "0 or more": value >= 0, "finite": True}[expected]
+
+
+class TrainingMethod(TypedDict):
+    """`what` it does and the data it `needs`; `source` and `url` of its paper; defaults of its hyperparameters."""
+
+    name: str
+    what: str
+    needs: str
+    source: str
+    url: str
+    batch_size: int
+    learning_rate: float
+    epochs: float
+    max_length: int
+    options: JsonObject
+
+
+def require_packages() -> None:
+    """Raises MissingExtra where a package that training needs is not installed."""
+    plugins.require(NEEDS, "train", "train")
+
+
+def training_methods() -> list[TrainingMethod]:
+    """Every training method, sorted by name. Raises MissingExtra where PyTorch is not installed."""
+    require_packages()
+    return [_method(name) for name in names()]
+
+
+def _method(name: str) -> TrainingMethod:
+    kind = load(name)
+    text = inspect.getdoc(inspect.getmodule(kind)) or ""
+    source = SOURCE.search(text)
+    reads_pairs = set(columns_read(name, ("anchor", "positive"))) != {"anchor"}
+    defaults = kind.hyperparameters
+    return {
+        "name": name,
+        "what": " ".join(text.partition("\n\n")[0].split()),
+        "needs": DATA.get(kind.labels) or ("pairs or triplets" if reads_pairs else "texts"),
+        "source": " ".join(source[1].split()).rstrip(" ,:") if source else "",
+        "url": source[2].rstrip(".") if source else "",
+        "batch_size": defaults.batch_size,
+        "learning_rate": defaults.learning_rate,
+        "epochs": defaults.epochs,
+        "max_length": defaults.max_length,
+        "options": default_options(name),
+    }

@@ -1,1 +1,1 @@
-"""What a training step is made of: gradients, schedule, averaged weights, random numbers, and how signals end it."""
+"""What a training step is made of: gradients, schedule, averaged weights, random numbers."""
