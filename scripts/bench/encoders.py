@@ -1,6 +1,6 @@
 """Prompted encoders against plain transformers: texts per second and agreement of the vectors, as a Markdown table.
 
-    python -m scripts.bench.encoders [--quick] [-o FIGURES.json]                  needs: pip install '.[cpu,train]'
+    python -m scripts.bench.encoders [-o FIGURES.json]                            needs: pip install '.[cpu,train]'
     python -m scripts.bench.encoders --model DIR [--prompt NAME] [--texts N]      a decoder of real weights alone
 
 The plain loop embeds as the authors' evaluation code does: batches of 32 in input order, padded, with the whole prompt
@@ -15,8 +15,6 @@ scripts/encoders/fetch_teachers.py makes.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import tempfile
 import time
@@ -34,7 +32,7 @@ import transformers
 from tokenizers import Tokenizer
 from tokenizers.processors import TemplateProcessing
 
-from scripts.shared import machine
+from scripts.shared import figures
 from scripts.shared.places import SAMPLE
 from semsearch import Encoder
 from semsearch.export import export
@@ -73,30 +71,23 @@ class Row:
         return self.ours / self.plain
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="64 texts and 2 rounds: to see that it runs")
-    parser.add_argument("-o", "--out", type=Path, help="write the figures as JSON too")
+def main() -> None:
+    parser = figures.arguments(__doc__)
     parser.add_argument("--model", type=Path, metavar="DIR", help="a decoder to measure, and nothing else")
     parser.add_argument("--prompt", choices=DECODED, action="append", help="of the decoder; repeatable. Default: all")
-    parser.add_argument("--texts", type=int, metavar="N", help="number of texts; 256, with --quick 64")
-    parser.add_argument("--rounds", type=int, metavar="N", help="counted rounds; 5, with --quick 2")
+    parser.add_argument("--texts", type=int, default=256, metavar="N")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="counted rounds")
     wanted = parser.parse_args()
     if wanted.model and not wanted.model.is_dir():
         parser.error(f"there is no folder {wanted.model}.")
-    texts = sentences(wanted.texts or (64 if wanted.quick else 256))
-    rounds = wanted.rounds or (2 if wanted.quick else 5)
+    texts, rounds = sentences(wanted.texts), wanted.rounds
     prompts = list(dict.fromkeys(wanted.prompt or DECODED))
     transformers.logging.set_verbosity_error()
     with tempfile.TemporaryDirectory() as scratch:
         rows = decoders(wanted.model or llama(Path(scratch) / "llama"), prompts, texts, rounds)
         rows += [] if wanted.model else encoders(Path(scratch), texts, rounds)
-    print(table(rows))
-    print(f"\n{len(texts)} texts of {WORDS} words, {rounds} rounds. Machine: {machine.caption()}")
-    if wanted.out:
-        figures = [{**vars(row), "ratio": row.ratio} for row in rows]
-        wanted.out.write_text(json.dumps({"rows": figures, "machine": machine.describe()}, indent=1) + "\n")
-    return 0
+    note = f"{len(texts)} texts of {WORDS} words, {rounds} rounds."
+    figures.show(table(rows), note, [{**vars(row), "ratio": row.ratio} for row in rows], wanted.output)
 
 
 def sentences(count: int) -> list[str]:
@@ -220,15 +211,14 @@ def llama(folder: Path) -> Path:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Markdown: one line for each way."""
-    lines = ["| | plain, texts/s | semsearch, texts/s | ratio | goal | least cosine |", "|---|---|---|---|---|---|"]
+    """One line for each way."""
+    cells = []
     for row in rows:
         goal = "" if row.goal is None else f"{row.goal:.1f}x"
-        lines.append(
-            f"| {row.what} | {row.plain:.0f} | {row.ours:.0f} | {row.ratio:.2f}x | {goal} | {row.least_cosine:.5f} |"
-        )
-    return "\n".join(lines)
+        rate = (f"{row.plain:.0f}", f"{row.ours:.0f}", f"{row.ratio:.2f}x")
+        cells.append([row.what, *rate, goal, f"{row.least_cosine:.5f}"])
+    return figures.table(["", "plain, texts/s", "semsearch, texts/s", "ratio", "goal", "least cosine"], cells)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -51,7 +51,7 @@ class Texts(NamedTuple):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-m", "--model", action="append", help="encoder; repeatable")
     parser.add_argument("--choose", action="store_true", help="compare settings on train splits alone")
     wanted = parser.parse_args()

@@ -36,8 +36,8 @@ from typing import Any
 import numpy as np
 
 from scripts.bench import wiki_vectors
-from scripts.shared import machine
 from semsearch import Index
+from semsearch.evaluation.environment import caption
 from semsearch.stores.local import LocalReader
 from semsearch.stores.local.filtering.allowed import AllowedIds
 from semsearch.stores.local.full_text import lexical
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=100, help="of each kind")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    print(machine.caption())
+    print(caption())
     english = made(given.folder / "english", wiki_vectors.sentences(given.count))
     print("\n| queries | words alone | keyword search | hybrid search | plain FTS5 | tantivy | same ten |")
     print("|---|---|---|---|---|---|---|")

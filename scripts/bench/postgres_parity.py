@@ -23,7 +23,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from scripts.shared import machine, postgres_server
+from scripts.shared import figures, postgres_server
 from scripts.shared.places import DATA
 from semsearch import Document, Encoder, Index, admin
 from semsearch.evaluation import retrieval
@@ -125,7 +125,7 @@ def main() -> None:
         found |= {"index_s": round(ours_s, 1), "local_index_s": round(local_s, 1), "problems": ours.analysis.verify()}
         ours.close()
         admin.remove(ours.path)
-    found["arithmetic"] = machine.arithmetic()
+    found["arithmetic"] = figures.arithmetic()
     print(json.dumps(found, indent=1))
     if chosen.json:
         chosen.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

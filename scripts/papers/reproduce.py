@@ -25,9 +25,9 @@ from scripts.papers import claims, jobs, report
 from scripts.papers.jobs import Absent, Job
 from scripts.papers.running import AS_IS, Workshop, commit, note
 from scripts.papers.tables import Cell, Figure, Table, tables
-from scripts.shared import machine
 from scripts.shared.places import DATA
 from semsearch.errors import SemsearchError
+from semsearch.evaluation.environment import caption
 
 WAYS = ("list", "all", "claims")
 INTERRUPTED = 130
@@ -206,7 +206,7 @@ def _caption(shop: Workshop, seeds: Sequence[int]) -> str:
         )
     drawn = f"seeds {', '.join(map(str, seeds))}, mean ± sample deviation"
     commits, machines = ({one[at] for one in shop.sources} for at in (0, 1))
-    where = "; ".join(sorted(machines) or [machine.caption()])
+    where = "; ".join(sorted(machines) or [caption()])
     return f"Setting {shop.setting}: {how}; {drawn}; commit {', '.join(sorted(commits) or [commit()])}; {where}."
 
 

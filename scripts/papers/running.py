@@ -18,10 +18,10 @@ from scripts.papers import data as sources
 from scripts.papers.jobs import Absent, Job, Setting, content, reference, template
 from scripts.papers.measures import MEMORY, Ruler, compares, peak_memory, reset_memory
 from scripts.papers.tables import MEANS, Figure
-from scripts.shared import machine
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import SemsearchError
 from semsearch.evaluation import sts_pairs
+from semsearch.evaluation.environment import caption
 from semsearch.training import Dataset
 
 AS_IS = -1  # the seed of a job that does not depend on one
@@ -194,7 +194,7 @@ class Workshop:
             "scores": dict(scores),
             "settings": settings,
             "commit": commit(),
-            "machine": machine.caption(),
+            "machine": caption(),
             "written": time.strftime("%Y-%m-%d %H:%M"),
             **({"cosines": dict(cosines)} if cosines else {}),
         }

@@ -8,15 +8,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from helpers import documented
 from helpers.checkpoints import shallow
-from helpers.commandline import run_console
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-TEXT = (CHECKOUT / "docs" / "training.md").read_text(encoding="utf-8")
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, flags=re.DOTALL | re.MULTILINE)
+TEXT = documented.page("docs/training.md")
 
 
 def rows(heading: str) -> list[list[str]]:
@@ -42,20 +38,13 @@ def surroundings(tmp_path: Path, golden: Path, monkeypatch: pytest.MonkeyPatch) 
     return values
 
 
-def test_every_command_runs_in_order(
-    surroundings: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_command_runs_in_order(surroundings: dict[str, str], tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    monkeypatch.chdir(CHECKOUT)
-    (pairs,) = blocks("json")
+    (pairs,) = documented.blocks(TEXT, "json")
     (tmp_path / "pairs.jsonl").write_text(pairs * 2, encoding="utf-8")
-    commands = re.findall(r"^\$ (.*)$", "\n".join(blocks("console")), flags=re.MULTILINE)
-    assert len(commands) >= 6
-    for command in commands:
-        ran = run_console(command, surroundings)
-        assert ran.code == 0, f"{command}\n{ran.err}"
-        assert ran.out.strip(), command
-    told = ran.json["train"]
+    ran = [ran for _, ran in documented.console(TEXT, surroundings)]
+    assert len(ran) >= 6
+    told = ran[-1].json["train"]
     named = re.findall(r"`(\w+)`", TEXT.partition("under `train`,")[2].partition("\n\n")[0])
     assert set(told) == set(named)
     for name in re.findall(r"^\| `([\w./]+)`", TEXT.partition("\n| in DIR")[2], flags=re.MULTILINE):
@@ -73,7 +62,7 @@ def test_the_python_example_runs(
     monkeypatch.chdir(tmp_path)
     shutil.copytree(CHECKOUT / "scripts" / "sample" / "cooking", tmp_path / "notes")
     (tmp_path / "tiny-bert").rename(tmp_path / "bert")
-    (code,) = blocks("python")
+    (code,) = documented.blocks(TEXT, "python")
     (tmp_path / "example.py").write_text(code, encoding="utf-8")
     runpy.run_path("example.py")
     assert capsys.readouterr().out.strip().endswith("tuned")

@@ -10,22 +10,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers import documented
 
-CHECKOUT = Path(__file__).resolve().parents[2]
-README = (CHECKOUT / "README.md").read_text()
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
+README = documented.page("README.md")
 
 
 @pytest.fixture(scope="module")
-def surroundings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A home of indexes of its own, and the commands of this environment first on the path."""
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A home of indexes of its own."""
     home = tmp_path_factory.mktemp("readme")
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("SEMSEARCH_")}
-    path = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
-    return {**kept, "PATH": path, "SEMSEARCH_HOME": str(home), "SEMSEARCH_CACHE": str(home / "cache.db")}
+    return {"SEMSEARCH_HOME": str(home), "SEMSEARCH_CACHE": str(home / "cache.db")}
 
 
 def best_match(output: str) -> str:
@@ -36,21 +30,19 @@ def best_match(output: str) -> str:
 
 
 @pytest.mark.slow
-def test_every_command_runs_in_order(surroundings: dict[str, str]) -> None:
-    commands = re.findall(r"^\$ (.*)$", "\n".join(blocks("console")), flags=re.MULTILINE)
+def test_every_command_runs_in_order(places: dict[str, str]) -> None:
+    commands = list(documented.console(README, places))
     assert len(commands) >= 8
-    for command in commands:
-        ran = subprocess.run(["bash", "-c", command], cwd=CHECKOUT, env=surroundings, capture_output=True, text=True)
-        assert ran.returncode == 0, f"{command}\n{ran.stderr}"
-        assert ran.stdout.strip(), command
+    for command, ran in commands:
         if " query " in command:
-            assert "no good match" not in ran.stderr and best_match(ran.stdout) in ("strong", "likely"), command
+            assert "no good match" not in ran.err and best_match(ran.out) in ("strong", "likely"), command
 
 
 @pytest.mark.slow
-def test_the_python_example_runs_and_finds_the_engine(surroundings: dict[str, str], tmp_path: Path) -> None:
-    (code,) = blocks("python")
-    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=surroundings, capture_output=True, text=True)
+def test_the_python_example_runs_and_finds_the_engine(places: dict[str, str], tmp_path: Path) -> None:
+    (code,) = documented.blocks(README, "python")
+    env = {name: value for name, value in os.environ.items() if not name.startswith("SEMSEARCH_")} | places
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith("engines ")
 
