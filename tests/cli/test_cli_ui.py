@@ -14,7 +14,7 @@ from helpers.commandline import CommandLine
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
-from semsearch.cli import ui_command as ui
+from semsearch.cli.serving import ui_command as ui
 from semsearch_ui.server import run
 
 PAGES = Path(__file__).resolve().parents[2] / "ui"
