@@ -59,8 +59,8 @@ class Engine:
             raise UsageError(
                 f"workers from {self.least} to {self.most} make no sense.", "Write --workers 4, or 2:8: least and most."
             )
-        known = {"cpus-per-worker": self.cpus, "gpus-per-worker": self.gpus or 1, "stall-after": self.stall_seconds}
-        for option, number in known.items():
+        numbers = {"cpus-per-worker": self.cpus, "gpus-per-worker": self.gpus or 1, "stall-after": self.stall_seconds}
+        for option, number in numbers.items():
             if not 0 < number < float("inf"):
                 raise UsageError(f"--{option}: {number:g} is no number above 0.", "Leave it out for the usual one.")
 
@@ -71,10 +71,10 @@ def workers(text: str) -> tuple[int, int]:
     >>> workers("4"), workers("2:8")
     ((4, 4), (2, 8))
     """
-    found = re.fullmatch(r"(\d+)(?::(\d+))?", text.strip())
-    if found is None:
+    match = re.fullmatch(r"(\d+)(?::(\d+))?", text.strip())
+    if match is None:
         raise UsageError(f"--workers: {text!r} is not a number of workers.", "Write 4, or 2:8 for 2 to 8.")
-    return int(found[1]), int(found[2] or found[1])
+    return int(match[1]), int(match[2] or match[1])
 
 
 @contextmanager
@@ -144,11 +144,11 @@ def _slots(engine: Engine, node: dict[str, float]) -> int:
 
 def _reach(address: str) -> None:
     """Raise NotFound where nobody listens: Ray itself would try for a minute, and then print a page."""
-    found = _ADDRESS.fullmatch(address)
-    if found is None:
+    match = _ADDRESS.fullmatch(address)
+    if match is None:
         return
     try:
-        socket.create_connection((found["host"].strip("[]"), int(found["port"])), REACH_SECONDS).close()
+        socket.create_connection((match["host"].strip("[]"), int(match["port"])), REACH_SECONDS).close()
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise NotFound(f"there is no Ray cluster at {address}: {reason}.", START) from error

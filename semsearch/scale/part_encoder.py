@@ -122,8 +122,8 @@ class PartEncoder:
             again = sorted(failed)
             if not again:
                 break
-            found, still = batch_encoder.encode(self._encoder, [texts[at] for at in again])
-            vectors[again] = found
+            rows, still = batch_encoder.encode(self._encoder, [texts[at] for at in again])
+            vectors[again] = rows
             failed = {again[at]: reason for at, reason in still.items()}
         return vectors, failed
 
@@ -131,8 +131,8 @@ class PartEncoder:
         """As `batch_encoder.encode`, with a sign of life after every SLICE texts."""
         vectors, failed = np.zeros((len(texts), self._encoder.dim), np.float32), dict[int, str]()
         for start in range(0, len(texts), SLICE):
-            found, reasons = batch_encoder.encode(self._encoder, texts[start : start + SLICE])
-            vectors[start : start + len(found)] = found
+            rows, reasons = batch_encoder.encode(self._encoder, texts[start : start + SLICE])
+            vectors[start : start + len(rows)] = rows
             failed |= {start + at: reason for at, reason in reasons.items()}
             self._attempts.alive()
         return vectors, failed

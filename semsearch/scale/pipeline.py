@@ -84,10 +84,10 @@ def answers(ray: Any, dataset: Any, coordinator: Any, patience: float) -> Genera
     arrived: queue.Queue[tuple[Answer] | BaseException | None] = queue.Queue(WAITING)
     ended = threading.Event()
 
-    def put(found: tuple[Answer] | BaseException | None) -> None:
+    def put(arrival: tuple[Answer] | BaseException | None) -> None:
         while not ended.is_set():
             with suppress(queue.Full):
-                arrived.put(found, timeout=1)
+                arrived.put(arrival, timeout=1)
                 return
 
     def follow() -> None:
@@ -106,7 +106,7 @@ def answers(ray: Any, dataset: Any, coordinator: Any, patience: float) -> Genera
     try:
         while True:
             try:
-                found = arrived.get(timeout=patience)
+                arrival = arrived.get(timeout=patience)
             except queue.Empty:
                 before, beats = beats, _beats(ray, coordinator)
                 if beats > before:  # a document of many passages
@@ -115,11 +115,11 @@ def answers(ray: Any, dataset: Any, coordinator: Any, patience: float) -> Genera
                     f"the job stands still: no result for {patience:g} s.",
                     f"See `ray status`. {AGAIN}",
                 ) from None
-            if found is None:
+            if arrival is None:
                 return
-            if isinstance(found, BaseException):
-                raise _failure(ray, coordinator, found) from found
-            yield found[0]
+            if isinstance(arrival, BaseException):
+                raise _failure(ray, coordinator, arrival) from arrival
+            yield arrival[0]
     finally:
         ended.set()
 
@@ -138,11 +138,11 @@ def _failure(ray: Any, coordinator: Any, error: BaseException) -> BaseException:
     if not isinstance(error, Exception):
         return error
     try:
-        told = ray.get(coordinator.problems.remote(), timeout=5)
+        problems = ray.get(coordinator.problems.remote(), timeout=5)
     except Exception:
-        told = []
-    if told:
-        return SemsearchError(f"a worker cannot begin: {told[0]}", AGAIN)
+        problems = []
+    if problems:
+        return SemsearchError(f"a worker cannot begin: {problems[0]}", AGAIN)
     cause: Any = error
     for _ in range(10):
         if isinstance(cause, SemsearchError):

@@ -115,8 +115,8 @@ def staleness(folder: Path, newest: CacheFile | None, count: int, newer: int, di
         return f"{dead:,} of {newest.count:,} cached passages are deleted"
     if backend == "auto" and planner.fits(newest.backend, count, dim, memory=planner.allowed_memory()):
         return None
-    wanted = choose(backend, count, dim).backend
-    return None if wanted == newest.backend else f"the cache is {newest.backend}, and {wanted} is wanted"
+    choice = choose(backend, count, dim).backend
+    return None if choice == newest.backend else f"the cache is {newest.backend}, and {choice} is wanted"
 
 
 def has_grown(newest: CacheFile | None, highest_id: int, share: float) -> bool:

@@ -36,9 +36,9 @@ def read(folder: Path, method: str, fingerprint: str) -> KeptLayout | None:
     """The layout that was kept for vectors of the encoder with this fingerprint; None for none, or a damaged one."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         head, _, body = (folder / _name(method)).read_bytes().partition(b"\n")
-        told = json.loads(head[:HEADER])
-        count = int(told["count"])
-        if told["fingerprint"] == fingerprint and told["crc"] == zlib.crc32(body) and len(body) == 16 * count:
+        header = json.loads(head[:HEADER])
+        count = int(header["count"])
+        if header["fingerprint"] == fingerprint and header["crc"] == zlib.crc32(body) and len(body) == 16 * count:
             ids, places = np.frombuffer(body, "<i8", count), np.frombuffer(body, "<f4", offset=8 * count)
             return KeptLayout(ids.astype(np.int64), places.reshape(count, 2).astype(np.float32))
     return None

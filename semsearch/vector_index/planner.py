@@ -54,8 +54,8 @@ def fits(backend: str, count: int, dim: int, *, memory: int | None = None) -> bo
 
 def allowed_memory() -> int | None:
     """Half of this machine or container in bytes: a fixed number, so that the plan does not depend on the hour."""
-    known = [size for size in (_machine(), _container()) if size is not None]
-    return int(min(known) * MEMORY_SHARE) if known else None
+    sizes = [size for size in (_machine(), _container()) if size is not None]
+    return int(min(sizes) * MEMORY_SHARE) if sizes else None
 
 
 def _machine() -> int | None:

@@ -63,10 +63,10 @@ class Trial:
 
     def nearest(self, query: Vectors, ids: Ids) -> tuple[Ids, Vectors]:
         """The k + 1 best of `ids` by their stored vectors, best first, and their cosines."""
-        found, rows = _top.joined([_top.no_vectors(self.dim), *self.stored(ids)])
+        near_ids, rows = _top.joined([_top.no_vectors(self.dim), *self.stored(ids)])
         cosines = rows @ query
         best = np.argsort(-cosines, kind="stable")[: self.k + 1]
-        return found[best], cosines[best]
+        return near_ids[best], cosines[best]
 
 
 def race(trial: Trial, report: Callable[[str], None]) -> list[BackendFigures]:
@@ -82,9 +82,9 @@ def race(trial: Trial, report: Callable[[str], None]) -> list[BackendFigures]:
     return figures
 
 
-def fastest(found: Sequence[BackendFigures], recall: float) -> str | None:
+def fastest(figures: Sequence[BackendFigures], recall: float) -> str | None:
     """The one with the lowest time of a query among those that reach `recall`, with the filter too; None for none."""
-    able = [row for row in found if not row.problem and min(row.recall, row.filtered_recall) >= recall]
+    able = [row for row in figures if not row.problem and min(row.recall, row.filtered_recall) >= recall]
     return min(able, key=lambda row: row.query_ms).backend if able else None
 
 
@@ -111,7 +111,7 @@ def _size(built: VectorIndex) -> int:
 def _asked(trial: Trial, built: VectorIndex, allowed: Ids | None, least: Sequence[float]) -> tuple[float, float]:
     """Recall, and the median of a query in ms, one at a time. least: the k-th right cosine of each query."""
     built.search(trial.queries[:1], trial.k, allowed)
-    hits, wanted, took = 0, 0, []
+    hits, expected, took = 0, 0, []
     for own, query, worst in zip(trial.own.tolist(), trial.queries, least, strict=True):
         began = time.perf_counter()
         candidates = built.search(query[None], built.candidates(trial.k + 1), allowed)[0][0]
@@ -119,16 +119,16 @@ def _asked(trial: Trial, built: VectorIndex, allowed: Ids | None, least: Sequenc
         took.append((time.perf_counter() - began) * 1000)
         others = min(trial.k, (trial.count if allowed is None else len(allowed)) - (allowed is None or own in allowed))
         hits += min(others, int((cosines[ids != own] >= worst - 1e-6).sum()))
-        wanted += others
-    return round(hits / wanted, 4) if wanted else 1.0, round(float(np.median(took or [0.0])), 3)
+        expected += others
+    return round(hits / expected, 4) if expected else 1.0, round(float(np.median(took or [0.0])), 3)
 
 
 def _exact(trial: Trial, allowed: Ids | None) -> list[float]:
     """The k-th best cosine of each query among the others, by comparing every vector."""
-    found = _top.nothing(len(trial.queries), trial.k + 1)
+    nearest = _top.nothing(len(trial.queries), trial.k + 1)
     for ids, rows in trial.chunks() if allowed is None else trial.stored(allowed):
-        found = _top.merge([found, _top.best(ids, trial.queries @ rows.T, trial.k + 1)], trial.k + 1)
+        nearest = _top.merge([nearest, _top.best(ids, trial.queries @ rows.T, trial.k + 1)], trial.k + 1)
     others = [
-        cosines[(ids != own) & (ids >= 0)][: trial.k] for own, ids, cosines in zip(trial.own, *found, strict=True)
+        cosines[(ids != own) & (ids >= 0)][: trial.k] for own, ids, cosines in zip(trial.own, *nearest, strict=True)
     ]
     return [float(each[-1]) if len(each) else 1.0 for each in others]

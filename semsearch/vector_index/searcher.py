@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from semsearch.types import Ids, Vectors
 
-    Found = tuple[Ids, Vectors]
+    Hits = tuple[Ids, Vectors]
     Answer = tuple[Ids, Vectors, JsonObject, tuple[str, ...]]  # ids, cosines, plan, warnings
-    Search = Callable[[Vectors, int, "Ids | None"], Found]
+    Search = Callable[[Vectors, int, "Ids | None"], Hits]
 
 SMALL = 10_000  # vectors; reading them from the store (65 ms) is as fast as importing FAISS (55 ms) and checking a file
 SUBSET = 1_000  # allowed passages, read from the store one by one (7 ms) and compared exactly
@@ -85,13 +85,13 @@ class VectorSearcher:
         self._refresh()
         return self.approximate(rows, k, allowed)
 
-    def exact(self, queries: Vectors, k: int, allowed: Ids | None, after: int = 0) -> Found:
+    def exact(self, queries: Vectors, k: int, allowed: Ids | None, after: int = 0) -> Hits:
         """Compare with every stored vector above id `after` (of `allowed`), chunk by chunk, for all queries at once."""
-        found = _top.nothing(len(queries), k)
+        hits = _top.nothing(len(queries), k)
         chunk = int(np.clip(_top.BLOCK // max(1, len(queries)), 256, 8192))
         for ids, stored in self.source.vectors(after=after, ids=allowed, chunk=chunk):
-            found = _top.merge([found, _top.best(ids, queries @ stored.T, k)], k)
-        return found
+            hits = _top.merge([hits, _top.best(ids, queries @ stored.T, k)], k)
+        return hits
 
     def approximate(self, queries: Vectors, k: int, allowed: Ids | None) -> Answer:
         """Search the open cache and the newer passages. `search` opens the cache first."""
@@ -109,8 +109,8 @@ class VectorSearcher:
         if delta is not None:
             plan["delta"] = len(delta)
             if len(delta):
-                found = self._existing_k(delta.search, self._without_deleted, queries, k, k + SPARE, allowed)
-                parts.append(found[:2])
+                hits = self._existing_k(delta.search, self._without_deleted, queries, k, k + SPARE, allowed)
+                parts.append(hits[:2])
         else:
             parts.append(self.exact(queries, k, allowed, after=record.highest_id if record else 0))
         return *_top.merge(parts or [_top.nothing(len(queries), k)], k), plan, warnings
@@ -118,7 +118,7 @@ class VectorSearcher:
     def _existing_k(
         self,
         search: Search,
-        existing: Callable[[Vectors, Found], Found],
+        existing: Callable[[Vectors, Hits], Hits],
         queries: Vectors,
         k: int,
         fetch: int,
@@ -126,9 +126,9 @@ class VectorSearcher:
     ) -> tuple[Ids, Vectors, int]:
         """The k best that still exist, and the number fetched: `fetch`, and more until there are k or no more."""
         while True:
-            found = search(queries, fetch, allowed)
-            ids, scores = _top.merge([existing(queries, found)], k)
-            exhausted = found[0][:, -1] < 0
+            hits = search(queries, fetch, allowed)
+            ids, scores = _top.merge([existing(queries, hits)], k)
+            exhausted = hits[0][:, -1] < 0
             if ((ids[:, -1] >= 0) | exhausted).all():
                 return ids, scores, fetch
             fetch *= 4
@@ -149,11 +149,11 @@ class VectorSearcher:
         self._kept = None if allowed.flags.writeable else (weakref.ref(allowed), version, read)
         return read
 
-    def _rescored(self, queries: Vectors, found: Found) -> Found:
+    def _rescored(self, queries: Vectors, hits: Hits) -> Hits:
         """Candidates (q, c) with the cosines of the stored vectors; deleted ones become -1 and -inf."""
-        candidates = np.sort(found[0], axis=1)
-        wanted = _distinct(candidates)
-        chunks = self.source.vectors(ids=wanted) if len(wanted) else ()
+        candidates = np.sort(hits[0], axis=1)
+        distinct = _distinct(candidates)
+        chunks = self.source.vectors(ids=distinct) if len(distinct) else ()
         existing, stored = _top.joined([_top.no_vectors(self.source.dim), *chunks])
         ids, scores = _top.nothing(*candidates.shape)
         for row, query in enumerate(queries):
@@ -161,12 +161,12 @@ class VectorSearcher:
             ids[row, : len(at)], scores[row, : len(at)] = existing[at], stored[at] @ query
         return ids, scores
 
-    def _without_deleted(self, queries: Vectors, found: Found) -> Found:
+    def _without_deleted(self, queries: Vectors, hits: Hits) -> Hits:
         """Candidates (q, c) with exact cosines; deleted ones become -1 and -inf."""
-        wanted = _distinct(found[0])
-        deleted = np.append(wanted[~self.source.existing(wanted)], -1)
-        gone = np.isin(found[0], deleted)
-        return np.where(gone, -1, found[0]), np.where(gone, np.float32(-np.inf), found[1])
+        distinct = _distinct(hits[0])
+        deleted = np.append(distinct[~self.source.existing(distinct)], -1)
+        gone = np.isin(hits[0], deleted)
+        return np.where(gone, -1, hits[0]), np.where(gone, np.float32(-np.inf), hits[1])
 
     def _refresh(self) -> None:
         """Follow the store: open a newer cache, read newer passages."""

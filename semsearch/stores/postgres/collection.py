@@ -77,10 +77,10 @@ def _link_or_undo(location: Path, link: Link) -> None:
 def link(location: Path, address: str, /) -> bool:
     """Make `location` a link to the collection of that name; False where the server has none."""
     server = _checked(location, address)
-    found = _id_of(server, location.name)
-    if found is None:
+    identity = _id_of(server, location.name)
+    if identity is None:
         return False
-    made = Link(STORE, address, location.name, found)
+    made = Link(STORE, address, location.name, identity)
     Connection(location, made, write=False).close()  # of a newer schema, it is refused here
     server_links.write(location, made)
     return True
@@ -157,13 +157,13 @@ def _id_of(server: Server, collection: str) -> str | None:
     """The id of the collection of this name; None for none. Raises UsageError where its schema is not ours."""
     with server.explained(collection), closing(server.connect()) as raw:
         schema.require_extension(raw, server.where)
-        found = schema.id_of(raw, schema.schema_name(collection))
-    if found == "":
+        identity = schema.id_of(raw, schema.schema_name(collection))
+    if identity == "":
         raise UsageError(
             f"the database at {server.where} has a schema {schema.schema_name(collection)!r} that is not of semsearch.",
             "Choose another name.",
         )
-    return found
+    return identity
 
 
 def _taken(server: Server, name: str) -> UsageError:

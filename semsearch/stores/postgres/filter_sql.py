@@ -48,18 +48,18 @@ class PostgresFilters(Dialect):
 
     def of_builtin(self, tree: Any, column: str) -> SQL:
         match tree:
-            case Compare(_, op, wanted) if not isinstance(wanted, Date):
-                mark, value = _parameter(wanted)
+            case Compare(_, op, operand) if not isinstance(operand, Date):
+                mark, value = _parameter(operand)
                 return f"{column} {op} {mark}", [value]
-            case In(_, wanted):
-                texts = [stored(one) for one in wanted if isinstance(one, str)]
-                numbers = [str(one) for one in wanted if not isinstance(one, str)]
+            case In(_, operand):
+                texts = [stored(one) for one in operand if isinstance(one, str)]
+                numbers = [str(one) for one in operand if not isinstance(one, str)]
                 kind, values = ("text", texts) if texts else ("numeric", numbers)
                 return f"{column} = ANY(%s::{kind}[])", [values]
             case Like(_, pattern):
                 return _like(column, pattern)
-            case Contains(_, wanted) if isinstance(wanted, str):
-                return _like(column, f"%{like_escaped(wanted)}%")
+            case Contains(_, operand) if isinstance(operand, str):
+                return _like(column, f"%{like_escaped(operand)}%")
         return NOTHING
 
     def of_metadata(self, tree: Any) -> SQL:
@@ -74,25 +74,25 @@ class PostgresFilters(Dialect):
                 there = f"replace(substr({text}, 1, {len(day)}), ' ', 'T') COLLATE \"C\""
                 condition = f"({kind} = 'string' AND {text} ~ %s AND {there} {op} %s)"
                 return condition, [*names, *names, _ISO, *names, day]
-            case Compare(_, "=", wanted):
-                return "(d.fields @> %s::jsonb)", [_nested(names, wanted)]  # the index of the fields finds these
-            case Compare(_, op, wanted):
-                mark, parameter = _parameter(wanted)
-                cast = "" if isinstance(wanted, str) else "::boolean" if isinstance(wanted, bool) else "::numeric"
+            case Compare(_, "=", operand):
+                return "(d.fields @> %s::jsonb)", [_nested(names, operand)]  # the index of the fields finds these
+            case Compare(_, op, operand):
+                mark, parameter = _parameter(operand)
+                cast = "" if isinstance(operand, str) else "::boolean" if isinstance(operand, bool) else "::numeric"
                 compared = f"({text}){cast} {op} {mark}"
-                wanted_kind = _kind(wanted)
+                wanted_kind = _kind(operand)
                 condition = f"(CASE WHEN {kind} = '{wanted_kind}' THEN {compared} ELSE FALSE END)"
                 return condition, [*names, *names, parameter]
-            case In(_, wanted):
-                return f"({value} = ANY(%s::text[]::jsonb[]))", [*names, [_json(one) for one in wanted]]
+            case In(_, operand):
+                return f"({value} = ANY(%s::text[]::jsonb[]))", [*names, [_json(one) for one in operand]]
             case Like(_, pattern):
                 condition, values = _like(text, pattern)
                 return f"({kind} = 'string' AND {condition})", [*names, *(names if values else []), *values]
-            case Contains(_, wanted):
-                in_list: SQL = (f"({kind} = 'array' AND {value} @> %s::jsonb)", [*names, *names, f"[{_json(wanted)}]"])
-                if not isinstance(wanted, str):
+            case Contains(_, operand):
+                in_list: SQL = (f"({kind} = 'array' AND {value} @> %s::jsonb)", [*names, *names, f"[{_json(operand)}]"])
+                if not isinstance(operand, str):
                     return in_list
-                condition, values = _like(text, f"%{like_escaped(wanted)}%")
+                condition, values = _like(text, f"%{like_escaped(operand)}%")
                 return joined(" OR ", [in_list, (f"({kind} = 'string' AND {condition})", [*names, *names, *values])])
         raise AssertionError(f"no SQL for {tree!r}")
 
@@ -108,15 +108,15 @@ def _like(text: str, pattern: str) -> SQL:
     return f'(lower({text} COLLATE "C") LIKE %s)', [stored(pattern).translate(_LOWER)]
 
 
-def _parameter(wanted: Any) -> tuple[str, Any]:
+def _parameter(operand: Any) -> tuple[str, Any]:
     """The mark of a value with its type, and the value as it is passed."""
-    if isinstance(wanted, str):
-        return "%s", stored(wanted)
-    return ("%s::boolean", wanted) if isinstance(wanted, bool) else ("%s::numeric", repr(wanted))
+    if isinstance(operand, str):
+        return "%s", stored(operand)
+    return ("%s::boolean", operand) if isinstance(operand, bool) else ("%s::numeric", repr(operand))
 
 
-def _kind(wanted: Any) -> str:
-    return "string" if isinstance(wanted, str) else "boolean" if isinstance(wanted, bool) else "number"
+def _kind(operand: Any) -> str:
+    return "string" if isinstance(operand, str) else "boolean" if isinstance(operand, bool) else "number"
 
 
 def _json(value: Any) -> str:

@@ -116,17 +116,17 @@ class RowWriter:
         self.put_vectors(space, ids, np.concatenate([entry.vectors for entry in entries.values()]))
 
     def _insert_words(self, texts: Sequence[tuple[int, str, str]]) -> None:
-        found = words.of_passages(texts)
-        self._db.execute_many(_INSERT_WORDS, [each[:5] for each in found])
-        self._db.add_terms(set().union(*(each.terms for each in found)))
-        with_cjk = [each.characters for each in found if each.grams is not None]
+        rows = words.of_passages(texts)
+        self._db.execute_many(_INSERT_WORDS, [each[:5] for each in rows])
+        self._db.add_terms(set().union(*(each.terms for each in rows)))
+        with_cjk = [each.characters for each in rows if each.grams is not None]
         trigrams = sum(max(0, characters - 2) for characters in with_cjk)
-        self._count(len(found), sum(each.tokens for each in found), len(with_cjk), trigrams)
+        self._count(len(rows), sum(each.tokens for each in rows), len(with_cjk), trigrams)
 
     def put_vectors(self, space: SpaceVectors, ids: Sequence[int], vectors: Vectors) -> None:
         """Store vectors (n, d) of n passages that are there."""
-        known = f"SELECT count(*) FROM {space.table} WHERE passage = ANY(%s::bigint[])"
-        before = int(self._db.rows(known, (list(ids),))[0][0])
+        there = f"SELECT count(*) FROM {space.table} WHERE passage = ANY(%s::bigint[])"
+        before = int(self._db.rows(there, (list(ids),))[0][0])
         sql = f"""INSERT INTO {space.table} (passage, vector) VALUES (%s, %s)
                   ON CONFLICT (passage) DO UPDATE SET vector = excluded.vector"""
         self._db.execute_many(sql, list(zip(ids, packed(vectors, space.kind), strict=True)))

@@ -91,9 +91,9 @@ class SpaceVectors:
     def vectors(self, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192) -> Iterator[tuple[Ids, Vectors]]:
         """(passage ids (m,) ascending, their unit vectors (m, dim)) in pieces of at most `chunk`."""
         if ids is not None:
-            wanted = sorted({one for one in np.asarray(ids, dtype=np.int64).tolist() if one > after})
-            for at in range(0, len(wanted), chunk):
-                rows = self._rows("passage = ANY(%s::bigint[]) ORDER BY passage", wanted[at : at + chunk])
+            chosen = sorted({one for one in np.asarray(ids, dtype=np.int64).tolist() if one > after})
+            for at in range(0, len(chosen), chunk):
+                rows = self._rows("passage = ANY(%s::bigint[]) ORDER BY passage", chosen[at : at + chunk])
                 if rows:
                     yield self._unpacked(rows)
             return
@@ -131,14 +131,14 @@ class SpaceVectors:
         ef = min(MOST_EF, max(LEAST_EF, BREADTH * k)) if allowed is None else MOST_EF
         self._db.set_local("hnsw.ef_search", ef)
         enough = min(k, len(allowed) if allowed is not None else self.count())
-        found, plan = [], {**_plan("hnsw", "hnsw", allowed), "fetched": ef}
+        nearest, plan = [], {**_plan("hnsw", "hnsw", allowed), "fetched": ef}
         for query in queries:
             near = self._nearest(query, k, ef, allowed, kind)
             if len(near) < enough:
                 near = self._exact(query, k, allowed)
                 plan["pass"] = "hnsw, then exact"
-            found.append(near)
-        return Dense(*_stacked(found, k), plan)
+            nearest.append(near)
+        return Dense(*_stacked(nearest, k), plan)
 
     def _nearest(
         self, query: Vectors, k: int, ef: int, allowed: AllowedPassages | None, kind: Kind
@@ -153,12 +153,12 @@ class SpaceVectors:
         return self._db.rows(sql, [text, ef, text, *values, k])
 
     def _compared_here(self, queries: Vectors, k: int, allowed: AllowedPassages | None) -> tuple[Ids, Vectors]:
-        found = _top.nothing(len(queries), k)
+        nearest = _top.nothing(len(queries), k)
         for ids, stored in self.vectors(chunk=4096):
             here = slice(None) if allowed is None else allowed.inside(ids)
             best = _top.best(ids[here], queries @ stored[here].T, k)
-            found = _top.merge([found, best], k)
-        return found
+            nearest = _top.merge([nearest, best], k)
+        return nearest
 
     # ---- the index
 
@@ -167,9 +167,9 @@ class SpaceVectors:
 
         Writers go on meanwhile. Raises UnknownName for a backend that does not exist.
         """
-        known = ("auto", *plugins.names(backends))
-        if backend not in known:
-            raise UnknownName("backend", backend, known)
+        names = ("auto", *plugins.names(backends))
+        if backend not in names:
+            raise UnknownName("backend", backend, names)
         has, many = self.index_kind() is not None, self.count() >= HNSW_FROM
         due = many or has if backend == "auto" else backend not in COMPARED
         needed = due and self.dim <= MOST_DIM[self.next_kind]
@@ -228,10 +228,10 @@ def _only(allowed: AllowedPassages | None) -> tuple[str, list[object]]:
     return ("", []) if allowed is None else (f"WHERE passage IN ({allowed.sql})", allowed.values)
 
 
-def _stacked(found: Sequence[Sequence[tuple[int, float]]], k: int) -> tuple[Ids, Vectors]:
+def _stacked(nearest: Sequence[Sequence[tuple[int, float]]], k: int) -> tuple[Ids, Vectors]:
     """The hits of q queries as ids (q, k) and cosines (q, k), padded with -1 and -inf."""
-    ids, cosines = _top.nothing(len(found), k)
-    for at, hits in enumerate(found):
+    ids, cosines = _top.nothing(len(nearest), k)
+    for at, hits in enumerate(nearest):
         ids[at, : len(hits)] = [passage for passage, _ in hits]
         cosines[at, : len(hits)] = [cosine for _, cosine in hits]
     return ids, cosines

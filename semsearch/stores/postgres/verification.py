@@ -31,9 +31,9 @@ def verify(connection: Connection, progress: Callable[[Progress], None]) -> list
     problems: list[str] = []
     for at, (name, check) in enumerate(_CHECKS.items()):
         progress(Progress(at, len(_CHECKS), "checks", name))
-        found = _caught(check(connection), name)
-        problems += islice(found, MOST_OF_A_KIND)
-        if more := sum(1 for _ in found):
+        each = _caught(check(connection), name)
+        problems += islice(each, MOST_OF_A_KIND)
+        if more := sum(1 for _ in each):
             problems.append(f"… and {more} more like that.")
     return problems
 
@@ -110,8 +110,8 @@ def _words(connection: Connection, passages: Sequence[tuple[Document, Row]]) -> 
         passage = Passage(start, end, text, heading=restored_or_none(heading))
         made.append((number, text, keywords(document, passage)))
     made.sort()
-    found = words.of_passages(made)
-    ids, vectors, grams = ([each[at] for each in found] for at in (0, 2, 4))
+    rows = words.of_passages(made)
+    ids, vectors, grams = ([each[at] for each in rows] for at in (0, 2, 4))
     sql = """SELECT given.id FROM unnest(%s::bigint[], %s::text[], %s::text[]) given (id, vector, grams)
              LEFT JOIN words w ON w.passage = given.id WHERE w.passage IS NULL
              OR ts_filter(w.vector, '{a}') <> ts_filter(given.vector::tsvector, '{a}')
@@ -122,11 +122,11 @@ def _words(connection: Connection, passages: Sequence[tuple[Document, Row]]) -> 
 
 def _vectors(connection: Connection) -> Iterator[str]:
     current = connection.rows("SELECT value::integer FROM meta WHERE key = 'space'")
-    known = [space for (space,) in connection.rows("SELECT id FROM spaces ORDER BY id")]
-    if current and current[0][0] not in known:
+    spaces = [space for (space,) in connection.rows("SELECT id FROM spaces ORDER BY id")]
+    if current and current[0][0] not in spaces:
         yield f"the current space, {current[0][0]}, is not there."
-    elif known:
-        space = current[0][0] if current else known[0]
+    elif spaces:
+        space = current[0][0] if current else spaces[0]
         sql = f"""SELECT id FROM passages p WHERE NOT EXISTS
                   (SELECT 1 FROM {vectors_table(space)} v WHERE v.passage = p.id)"""
         for (passage,) in connection.rows(sql):

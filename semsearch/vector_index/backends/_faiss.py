@@ -142,8 +142,8 @@ class FaissBackend(BaseBackend):
             return _top.nothing(len(checked), k)
         share = reachable / len(self)
         blocks = (checked[at : at + QUERIES_AT_ONCE] for at in range(0, len(checked), QUERIES_AT_ONCE))
-        found = _top.joined(self._ids_of(*self.nearest(block, take, selected, share)) for block in blocks)
-        return _top.merge([found], k)
+        hits = _top.joined(self._ids_of(*self.nearest(block, take, selected, share)) for block in blocks)
+        return _top.merge([hits], k)
 
     def _selector(self, allowed: Ids | None) -> tuple[Any, int]:
         """A FAISS selector of the positions of `allowed`, and their number; (None, n) if these are all.

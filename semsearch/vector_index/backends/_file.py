@@ -52,13 +52,13 @@ def read(buffer: memoryview) -> tuple[dict[str, Any], Ids, memoryview]:
 
 def positions(ids: Ids, allowed: Ids) -> Ids:
     """The positions in `ids` (n,) of the allowed ids that it has; both ascend."""
-    wanted = np.asarray(allowed, dtype=np.int64)
-    if len(ids) < len(wanted):  # newer passages, and half a million allowed ones
-        return np.flatnonzero(_are_in(wanted, ids))
-    at = np.searchsorted(ids, wanted)  # a binary search each: at a million ids 50 times faster than np.isin
-    at, wanted = at[at < len(ids)], wanted[at < len(ids)]
-    found: Ids = at[ids[at] == wanted]
-    return found
+    allowed = np.asarray(allowed, dtype=np.int64)
+    if len(ids) < len(allowed):  # newer passages, and half a million allowed ones
+        return np.flatnonzero(_are_in(allowed, ids))
+    at = np.searchsorted(ids, allowed)  # a binary search each: at a million ids 50 times faster than np.isin
+    at, allowed = at[at < len(ids)], allowed[at < len(ids)]
+    hits: Ids = at[ids[at] == allowed]
+    return hits
 
 
 def _are_in(ids: Ids, some: Ids) -> NDArray[np.bool_]:
@@ -67,9 +67,9 @@ def _are_in(ids: Ids, some: Ids) -> NDArray[np.bool_]:
     return np.asarray(ids[at] == some)
 
 
-def ascending(known: Ids, more: Ids) -> Ids:
-    """`known` followed by `more`, both (n,). Raises SemsearchError unless they strictly ascend together."""
-    joined = np.concatenate([known, np.asarray(more, dtype=np.int64)])
-    if (np.diff(joined[max(len(known) - 1, 0) :]) <= 0).any():
+def ascending(present: Ids, more: Ids) -> Ids:
+    """`present` followed by `more`, both (n,). Raises SemsearchError unless they strictly ascend together."""
+    joined = np.concatenate([present, np.asarray(more, dtype=np.int64)])
+    if (np.diff(joined[max(len(present) - 1, 0) :]) <= 0).any():
         raise SemsearchError("ids of vectors have to ascend, above those that are there already.")
     return joined

@@ -51,13 +51,13 @@ class Card:
                 if self._copy is None or self._copy[2].ntotal != index.ntotal:
                     self._copy = None  # there may be no room for two copies
                     self._copy = (number, *copied(index, number))
-                found = _found(self._copy[2], index, queries, k)
+                hits = _found(self._copy[2], index, queries, k)
         except Exception as error:  # FAISS raises RuntimeError for full memory, AttributeError for a missing function
             self._copy = None
             self.warnings = (f"FAISS searches on the CPU: the GPU failed ({last_line(error)}).",)
             return None
         self.device = f"cuda:{number}"
-        return found
+        return hits
 
 
 def _found(copy: Any, index: Any, queries: Vectors, k: int) -> tuple[Vectors, Ids]:

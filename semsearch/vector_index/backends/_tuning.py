@@ -44,11 +44,11 @@ class Truth:
         """The positions of the smaller set."""
         return np.arange(0, self.seen, FILTERED)
 
-    def recall(self, found: Ids, *, filtered: bool = False) -> float:
-        """The share of the right answers that are in `found`, positions (q, c) in any order.
+    def recall(self, answers: Ids, *, filtered: bool = False) -> float:
+        """The share of the right answers that are in `answers`, positions (q, c) in any order.
 
         filtered: the right answers are those of the smaller set.
         """
         right = self._some[0] if filtered else self._all[0]
-        hits = sum(int(np.isin(row[row >= 0], here).sum()) for row, here in zip(right, found, strict=True))
+        hits = sum(int(np.isin(row[row >= 0], here).sum()) for row, here in zip(right, answers, strict=True))
         return hits / max(1, int((right >= 0).sum()))

@@ -27,9 +27,9 @@ class Backend(FaissBackend):
         return "Flat"
 
     def nearest(self, queries: Vectors, k: int, selected: Any, share: float) -> tuple[Vectors, Ids]:
-        found = self.card.search(self._index, queries, k, filtered=selected is not None)
+        hits = self.card.search(self._index, queries, k, filtered=selected is not None)
         self.device, self.warnings = self.card.device, self.card.warnings
-        if found is not None:
-            return found
+        if hits is not None:
+            return hits
         scores, positions = self._index.search(queries, k, params=faiss.SearchParameters(sel=selected))
         return scores, positions

@@ -129,24 +129,24 @@ class PostgresMatching:
 
     def best(self, table: str, phrases: Sequence[str], k: int) -> ScoredPassages:
         """A word that is read later can add at most its highest score, so that passages too low by then are left."""
-        found = ScoredPassages.none()
+        best = ScoredPassages.none()
         most = [self._weight(table, phrase) * (bm25.K1 + 1) for phrase in phrases]
         for at, phrase in enumerate(phrases):
             rest = sum(most[at:])
-            if rest <= found.kth(k):
-                found = found.at_least(found.kth(k) - rest)
+            if rest <= best.kth(k):
+                best = best.at_least(best.kth(k) - rest)
                 for later in phrases[at:]:
-                    found = found + self._scored(table, later, self._postings_of(table, later, found.ids))
-                return found
-            found = found + self._inside(self._scored(table, phrase, self._postings(table, phrase)))
-        return found
+                    best = best + self._scored(table, later, self._postings_of(table, later, best.ids))
+                return best
+            best = best + self._inside(self._scored(table, phrase, self._postings(table, phrase)))
+        return best
 
     def of_short_run(self, run: str) -> ScoredPassages:
-        found = self._postings("passages_cjk", run)
-        lengths = np.asarray(found.lengths)
-        weight = bm25.idf(self.size("passages_fts"), len(found.ids))  # rare among all passages, as a Latin word is
+        postings = self._postings("passages_cjk", run)
+        lengths = np.asarray(postings.lengths)
+        weight = bm25.idf(self.size("passages_fts"), len(postings.ids))  # rare among all passages, as a Latin word is
         mean = float(lengths.mean()) if len(lengths) else 1.0
-        return self._inside(ScoredPassages.of(found.ids, bm25.scores(weight, found.counts, lengths, mean)))
+        return self._inside(ScoredPassages.of(postings.ids, bm25.scores(weight, postings.counts, lengths, mean)))
 
     def ordered(self, part: ScoredPassages, k: int) -> tuple[Ids, Scores]:
         best = part.best(k)
@@ -155,7 +155,7 @@ class PostgresMatching:
     def complete(self, ids: Ids, runs: Sequence[str], words: Sequence[str]) -> NDArray[np.bool_]:
         tests = [contains(entry) if runs else has_word(entry) for entry in [*runs, *words]]
         condition = " AND ".join(sql for sql, _ in tests)
-        values = [value for _, found in tests for value in found]
+        values = [value for _, queries in tests for value in queries]
         sql = f"SELECT passage FROM words WHERE passage = ANY(%s::bigint[]) AND {condition}"
         return np.isin(ids, [row for (row,) in self._db.rows(sql, [ids.tolist(), *values])])
 
@@ -175,16 +175,16 @@ class PostgresMatching:
     def _weight(self, table: str, phrase: str) -> float:
         return bm25.idf(self.size(table), self._count(table, phrase))
 
-    def _scored(self, table: str, phrase: str, found: Postings) -> ScoredPassages:
+    def _scored(self, table: str, phrase: str, postings: Postings) -> ScoredPassages:
         mean = self._counter(_INDEXES[table].tokens) / max(1, self.size(table))
-        scores = bm25.scores(self._weight(table, phrase), found.counts, found.lengths, mean or 1.0)
-        return ScoredPassages.of(found.ids, scores)
+        scores = bm25.scores(self._weight(table, phrase), postings.counts, postings.lengths, mean or 1.0)
+        return ScoredPassages.of(postings.ids, scores)
 
-    def _inside(self, found: ScoredPassages) -> ScoredPassages:
+    def _inside(self, scored: ScoredPassages) -> ScoredPassages:
         if self._allowed is None:
-            return found
-        inside = self._allowed(found.ids)
-        return ScoredPassages(found.ids[inside], found.scores[inside])
+            return scored
+        inside = self._allowed(scored.ids)
+        return ScoredPassages(scored.ids[inside], scored.scores[inside])
 
     def _postings(self, table: str, phrase: str) -> Postings:
         if (table, phrase) not in self._read:

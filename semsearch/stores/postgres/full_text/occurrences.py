@@ -22,9 +22,9 @@ TOLERANCE = 1e-6  # the ranks of 255 and 256 occurrences are 9e-6 apart
 
 def counts(ranks: NDArray[np.float64]) -> NDArray[np.int64] | None:
     """(n,) ranks -> (n,) occurrences; None where a rank is none that this formula gives."""
-    known = _ranks()
-    at = np.searchsorted((known[1:] + known[:-1]) / 2, ranks)
-    return at + 1 if np.abs(known[at] - ranks).max(initial=0.0) < TOLERANCE else None
+    ladder = _ranks()
+    at = np.searchsorted((ladder[1:] + ladder[:-1]) / 2, ranks)
+    return at + 1 if np.abs(ladder[at] - ranks).max(initial=0.0) < TOLERANCE else None
 
 
 @cache

@@ -49,10 +49,10 @@ def of_passages(rows: Sequence[tuple[int, str, str]]) -> list[PassageWords]:
     made = []
     for number, text, _ in rows:
         here = words.get(number, {})
-        known = frozenset(term for term in here if len(term) in KNOWN_LETTERS)
+        vocabulary = frozenset(term for term in here if len(term) in KNOWN_LETTERS)
         characters = len(text.partition("\0")[0]) if number in with_cjk else 0
         of_grams = _tsvector(grams.get(number, {})) if number in with_cjk else None
-        made.append(PassageWords(number, sizes[number], _tsvector(here), characters, of_grams, known))
+        made.append(PassageWords(number, sizes[number], _tsvector(here), characters, of_grams, vocabulary))
     return made
 
 
@@ -109,26 +109,26 @@ def _words(tokens: Tokens) -> dict[int, dict[str, list[str]]]:
     for number, column, _, offset in rows:
         if column == "text":
             ends[number] = max(ends[number], offset + 1)
-    found: defaultdict[int, dict[str, list[str]]] = defaultdict(dict)
+    places: defaultdict[int, dict[str, list[str]]] = defaultdict(dict)
     for number, column, term, offset in rows:
         at = offset + 1 if column == "text" else ends[number] + GAP + offset
         position = f"{min(at, LAST_POSITION)}{'A' if column == 'text' else ''}"
-        found[number].setdefault(term, []).append(position)
-    return found
+        places[number].setdefault(term, []).append(position)
+    return places
 
 
 def _grams(tokens: Tokens, texts: Mapping[int, str]) -> dict[int, dict[str, list[str]]]:
     """Passage -> run of one to three characters -> its positions."""
-    found: defaultdict[int, dict[str, list[str]]] = defaultdict(dict)
+    places: defaultdict[int, dict[str, list[str]]] = defaultdict(dict)
     for number, _, term, offset in tokens.places(GRAMS):
-        found[number].setdefault(term, []).append(f"{min(offset + 1, LAST_POSITION)}A")
+        places[number].setdefault(term, []).append(f"{min(offset + 1, LAST_POSITION)}A")
     for number, text in texts.items():
         lower = text.lower()
         for size in (1, 2):
             for at in range(len(lower) - size + 1):
                 if has_cjk(gram := lower[at : at + size]):
-                    found[number].setdefault(gram, []).append(f"{min(at + 1, LAST_POSITION)}A")
-    return found
+                    places[number].setdefault(gram, []).append(f"{min(at + 1, LAST_POSITION)}A")
+    return places
 
 
 def _tsvector(places: Mapping[str, Iterable[str]]) -> str:

@@ -53,13 +53,13 @@ class Server:
         """Raises UsageError for what is no address, or has a password in it."""
         server_links.refuse_secrets(address, "PGPASSWORD, or an entry in ~/.pgpass,")
         try:
-            given = conninfo.conninfo_to_dict(address)
+            parts = conninfo.conninfo_to_dict(address)
         except psycopg.Error:  # its message may have a password in it
             raise UsageError(
                 "the address of the store is no connection string of PostgreSQL.",
                 "Write postgres:postgresql://USER@HOST:PORT/DATABASE",
             ) from None
-        if secret := sorted(_SECRETS & given.keys()):
+        if secret := sorted(_SECRETS & parts.keys()):
             raise UsageError(f"the address of the store has a secret in it ({secret[0]}).", PASSWORD)
         return cls(address)
 
@@ -73,8 +73,8 @@ class Server:
 
     def connect(self) -> Raw:
         """A new connection. Raises psycopg.OperationalError, after CONNECT_SECONDS at the latest for each host."""
-        given = conninfo.conninfo_to_dict(self.address)
-        missing = {key: value for key, value in _DEFAULTS.items() if key not in given}
+        parts = conninfo.conninfo_to_dict(self.address)
+        missing = {key: value for key, value in _DEFAULTS.items() if key not in parts}
         whole = conninfo.make_conninfo(self.address, client_encoding="utf8", **missing)
         raw = psycopg.connect(whole, autocommit=True, prepare_threshold=None)
         raw.add_notice_handler(lambda _: None)

@@ -297,8 +297,8 @@ class Connection:
         self._give_back(raw)
 
     def _session(self) -> Session | None:
-        found: Session | None = getattr(self._here, "session", None)
-        return found
+        session: Session | None = getattr(self._here, "session", None)
+        return session
 
     def _writing(self) -> Session:
         session = self._session()
@@ -321,7 +321,7 @@ class Connection:
             raw = None
             try:
                 raw = self._taken() or self._connected()
-                found = work(raw)
+                result = work(raw)
             except psycopg.Error as error:
                 again = not is_refused(error) if raw is None else is_lost(raw, error) or self._has_moved(raw, error)
                 if raw is not None:
@@ -342,7 +342,7 @@ class Connection:
             self._away_until = 0.0
             if not keep:
                 self._give_back(raw)
-            return found
+            return result
 
     def _taken(self) -> Raw | None:
         with self._guard:
@@ -395,8 +395,8 @@ class Connection:
     def _right(self, raw: Raw, *, at_once: bool = False) -> Raw:
         """The connection, if its schema is still that of the collection. Raises _Moved."""
         with self._guard:
-            known = time.monotonic() - self._checked.get(raw, float("-inf")) < RECHECK_SECONDS
-        if not self._creating and (at_once or not known):
+            recent = time.monotonic() - self._checked.get(raw, float("-inf")) < RECHECK_SECONDS
+        if not self._creating and (at_once or not recent):
             if not schema.is_of(raw, self.link.id):
                 raise _Moved
             with self._guard:
