@@ -17,8 +17,8 @@ from helpers.commandline import CommandLine
 from helpers.served import PATIENCE, free_port
 
 from semsearch import Document, Index
+from semsearch.stores.local.database.schema import VIEWS
 from semsearch.stores.local.queries.search_table import COLUMNS
-from semsearch.stores.local.schema import VIEWS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
 DOCUMENTS = [

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from semsearch import Document, Index, admin
-from semsearch.stores.local import commit_record, sqlite
+from semsearch.stores.local.database import commit_record, sqlite
 
 WORDS = ("harbour", "engine", "kettle", "boils", "salt", "bread", "cold", "crystal", "quartz", "船", "港の夜")
 QUESTIONS = ("harbour engine", "cold bread", "港の夜", "number 7")

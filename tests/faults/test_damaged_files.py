@@ -24,7 +24,7 @@ from programme import record, trials
 from semsearch import Document, Index, admin
 from semsearch.errors import Corrupt, SemsearchError
 from semsearch.models import model_folders
-from semsearch.stores.local.commit_record import FILE
+from semsearch.stores.local.database.commit_record import FILE
 from semsearch.vector_index import cache_files
 
 QUESTIONS = ("harbour", "engine number 7", "日本語の文章", "kettle boils", '"cold harbour"')

@@ -17,7 +17,7 @@ from helpers.stores import entry, made
 from semsearch import Index
 from semsearch.indexing.ingest import BATCH
 from semsearch.stores.local import create, dump, open_reader, restore
-from semsearch.stores.local.commit_record import CommitRecord
+from semsearch.stores.local.database.commit_record import CommitRecord
 from semsearch.stores.local.reader import LocalReader
 from semsearch.stores.records import UNFINISHED
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.stores.local import LocalReader, LocalWriter, open_reader, open_writer
 from semsearch.stores.local.integrity.verify import verify as verify_tables
-from semsearch.stores.local.space_vectors import SpaceVectors
+from semsearch.stores.local.vectors.space_vectors import SpaceVectors
 from semsearch.stores.records import DocumentRow, Source, Space
 from semsearch.types import Progress
 from semsearch.vector_index.cache_files import CacheFile, OpenCache

@@ -14,7 +14,7 @@ from semsearch import Document, Index
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import SemsearchError
 from semsearch.stores.local import LocalWriter, open_reader
-from semsearch.stores.local.space_vectors import SpaceVectors
+from semsearch.stores.local.vectors.space_vectors import SpaceVectors
 from semsearch.vector_index.cache_files import DELTA, DELTA_SHARE, CacheFile, has_grown
 
 CACHED = {"small": -1}  # a small index would be read from the store

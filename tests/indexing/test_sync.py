@@ -23,7 +23,7 @@ from semsearch.index.open_store import OpenStore
 from semsearch.indexing import ingest, sync
 from semsearch.indexing.sync import SyncOptions
 from semsearch.indexing.writer import IndexWriter
-from semsearch.stores.local.connection import Connection
+from semsearch.stores.local.database.connection import Connection
 from semsearch.types import Progress
 
 

@@ -19,8 +19,9 @@ from helpers.reading import counts, full_document
 from helpers.stores import entry, made, source
 
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
-from semsearch.stores.local import LocalWriter, create, open_reader, open_writer, schema
+from semsearch.stores.local import LocalWriter, create, open_reader, open_writer
 from semsearch.stores.local.backup import dump, restore
+from semsearch.stores.local.database import schema
 from semsearch.utils.atomic_write import sweep, workplace
 from semsearch.utils.strength import NullDistribution
 from semsearch.vector_index.cache_files import CacheFile

@@ -16,7 +16,7 @@ from helpers.stores import contents, entry, made
 
 from semsearch.errors import Corrupt
 from semsearch.stores.local import accept_loss, create, dump, open_reader, open_writer, remove, rename, restore
-from semsearch.stores.local.commit_record import FILE, CommitRecord, acknowledged
+from semsearch.stores.local.database.commit_record import FILE, CommitRecord, acknowledged
 
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "removed": lambda log: log.unlink(),
@@ -134,7 +134,7 @@ def test_a_commit_that_cannot_be_recorded_is_a_commit(folder: Path, monkeypatch:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("semsearch.stores.local.commit_record.os.fsync", full)
+        patch.setattr("semsearch.stores.local.database.commit_record.os.fsync", full)
         store.replace([entry("new", "x")], space.id)
     store.close()
     assert acknowledged(folder) in (recorded, recorded + 1)

@@ -12,7 +12,8 @@ import pytest
 from helpers.smallstore import filled
 
 from semsearch.errors import Corrupt
-from semsearch.stores.local import LocalReader, LocalWriter, open_reader, open_writer, schema
+from semsearch.stores.local import LocalReader, LocalWriter, open_reader, open_writer
+from semsearch.stores.local.database import schema
 from semsearch.stores.local.full_text import lexical, matching, postings, sealing
 from semsearch.stores.local.full_text.postings import Postings
 from semsearch.stores.local.full_text.segments import posting_crc

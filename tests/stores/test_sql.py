@@ -11,9 +11,9 @@ from threading import Event
 import pytest
 
 from semsearch import Document, Index, NotFound, SemsearchError, UsageError, admin
-from semsearch.stores.local import schema
+from semsearch.stores.local.database import schema
+from semsearch.stores.local.database.schema import VIEWS
 from semsearch.stores.local.queries import query
-from semsearch.stores.local.schema import VIEWS
 
 LONG = "Boilers are under the stairs. " * 100
 NOTES = [

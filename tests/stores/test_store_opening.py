@@ -12,7 +12,8 @@ from helpers.opened import opened, verify
 from helpers.stores import contents, made
 
 from semsearch.errors import Locked, NotFound, SemsearchError, UsageError
-from semsearch.stores.local import LocalWriter, check_installation, create, open_reader, open_writer, schema
+from semsearch.stores.local import LocalWriter, check_installation, create, open_reader, open_writer
+from semsearch.stores.local.database import schema
 
 ODD_NAMES = ["plain", "with space", "what?x=1&y", "100%25", "a#b", "Müller 日本語", "it's;--"]
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from helpers.stores import contents, made
 
-from semsearch.stores.local import LocalWriter, open_reader, steps
+from semsearch.stores.local import LocalWriter, open_reader
 from semsearch.stores.local.backup import dump, restore
+from semsearch.stores.local.database import steps
 from semsearch.types import Progress
 
 Report = Callable[[Progress], None]

@@ -15,7 +15,8 @@ from helpers.reading import counts
 from helpers.stores import entry, made
 
 from semsearch.errors import Locked
-from semsearch.stores.local import open_reader, open_writer, sqlite
+from semsearch.stores.local import open_reader, open_writer
+from semsearch.stores.local.database import sqlite
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 

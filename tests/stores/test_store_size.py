@@ -14,7 +14,7 @@ from helpers.stores import DIM, entry, made, vectors_of
 from semsearch import Index, admin
 from semsearch.errors import Corrupt
 from semsearch.stores.local import LocalWriter
-from semsearch.stores.local.schema import SHORT
+from semsearch.stores.local.database.schema import SHORT
 from semsearch.stores.records import Entry, Space
 from semsearch.types import Document, Passage
 

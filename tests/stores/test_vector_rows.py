@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from helpers.stores import entry, made, vectors_of
 
-from semsearch.stores.local import LocalWriter, open_reader, vector_rows
-from semsearch.stores.local.connection import Connection
-from semsearch.stores.local.vector_rows import VectorRows
+from semsearch.stores.local import LocalWriter, open_reader
+from semsearch.stores.local.database.connection import Connection
+from semsearch.stores.local.vectors import vector_rows
+from semsearch.stores.local.vectors.vector_rows import VectorRows
 from semsearch.stores.records import Space
 
 

@@ -14,7 +14,8 @@ from helpers.reading import version
 from helpers.stores import entry, made, source, vectors_of
 
 from semsearch.stores import base
-from semsearch.stores.local import LocalWriter, open_reader, open_writer, row_checksums, schema
+from semsearch.stores.local import LocalWriter, open_reader, open_writer
+from semsearch.stores.local.database import row_checksums, schema
 from semsearch.stores.records import Bookmark, Space
 from semsearch.utils.strength import NullDistribution
 from semsearch.vector_index.cache_files import CacheFile

@@ -17,7 +17,7 @@ from helpers.vectorstores import add, entry, new, some_vectors
 
 from semsearch.errors import SemsearchError, UnknownName
 from semsearch.stores.local import LocalWriter, open_reader
-from semsearch.stores.local.space_vectors import SpaceVectors
+from semsearch.stores.local.vectors.space_vectors import SpaceVectors
 from semsearch.stores.records import Space
 from semsearch.vector_index import cache_files
 

@@ -1,5 +1,6 @@
 from .backup import dump as dump
 from .backup import restore as restore
+from .database.sqlite import check_installation as check_installation
 from .folder import accept_loss as accept_loss
 from .folder import create as create
 from .folder import link as link
@@ -13,6 +14,5 @@ from .location import names as names
 from .queries.query import sql as sql
 from .reader import LocalReader as LocalReader
 from .reader import open_reader as open_reader
-from .sqlite import check_installation as check_installation
 from .writer import LocalWriter as LocalWriter
 from .writer import open_writer as open_writer

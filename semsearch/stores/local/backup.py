@@ -20,12 +20,12 @@ from typing import IO, Any
 
 from semsearch.errors import Corrupt, SemsearchError, UsageError
 from semsearch.stores.copying import check_restore
-from semsearch.stores.local import schema, sqlite
+from semsearch.stores.local.database import schema, sqlite
+from semsearch.stores.local.database.steps import Steps, watched
 from semsearch.stores.local.folder import refuse_address
 from semsearch.stores.local.integrity.verify import verify
 from semsearch.stores.local.location import DATABASE
 from semsearch.stores.local.reader import LocalReader
-from semsearch.stores.local.steps import Steps, watched
 from semsearch.stores.local.writer import LocalWriter
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import StoreState

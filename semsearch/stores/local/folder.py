@@ -8,8 +8,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from semsearch.errors import NotFound, SemsearchError, UsageError
-from semsearch.stores.local import commit_record, schema, sqlite
-from semsearch.stores.local.connection import Connection
+from semsearch.stores.local.database import commit_record, schema, sqlite
+from semsearch.stores.local.database.connection import Connection
 from semsearch.stores.local.location import DATABASE
 from semsearch.stores.local.writer import LocalWriter
 from semsearch.utils.atomic_write import sweep, sync_file, sync_folder

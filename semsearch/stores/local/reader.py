@@ -12,8 +12,10 @@ import numpy as np
 
 from semsearch.errors import Corrupt
 from semsearch.stores import base
-from semsearch.stores.local import facets, sqlite
-from semsearch.stores.local.connection import Connection
+from semsearch.stores.local.database import sqlite
+from semsearch.stores.local.database.connection import Connection
+from semsearch.stores.local.database.schema import SPACES
+from semsearch.stores.local.filtering import facets
 from semsearch.stores.local.filtering.allowed import AllowedIds, RecentFilters
 from semsearch.stores.local.full_text import lexical
 from semsearch.stores.local.full_text.matching import containing
@@ -22,8 +24,7 @@ from semsearch.stores.local.integrity import verify
 from semsearch.stores.local.location import require_store
 from semsearch.stores.local.reading.documents import DocumentReader
 from semsearch.stores.local.reading.passages import PassageReader
-from semsearch.stores.local.schema import SPACES
-from semsearch.stores.local.space_vectors import SpaceVectors
+from semsearch.stores.local.vectors.space_vectors import SpaceVectors
 from semsearch.stores.protocol import Allowed, Dense, Lexical, of_this_store
 from semsearch.stores.records import Space, StoreState
 from semsearch.types import Facet, JsonObject, Progress

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from semsearch.errors import SemsearchError
-from semsearch.stores.local import sqlite
-from semsearch.stores.local.connection import Connection
+from semsearch.stores.local.database import sqlite
+from semsearch.stores.local.database.connection import Connection
+from semsearch.stores.local.database.steps import Steps, watched
 from semsearch.stores.local.location import require_store
 from semsearch.stores.local.reader import LocalReader
-from semsearch.stores.local.space_vectors import sweep as sweep_caches
-from semsearch.stores.local.steps import Steps, watched
+from semsearch.stores.local.vectors.space_vectors import sweep as sweep_caches
 from semsearch.stores.local.writing.documents import DocumentWriter
 from semsearch.stores.local.writing.rows import FULL_TEXT
 from semsearch.stores.local.writing.spaces import SpaceWriter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from semsearch.stores.local.connection import Connection
+    from semsearch.stores.local.database.connection import Connection
     from semsearch.types import Ids
 
 MOST_IDS = 4_000_000  # of all filters that are kept: 32 MB

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from semsearch.stores.local.database.schema import POSTINGS
 from semsearch.stores.local.full_text.occurrences import short_run
-from semsearch.stores.local.schema import POSTINGS
 from semsearch.stores.sql import bm25
 from semsearch.stores.sql.lexical_search import most_informative
 from semsearch.stores.sql.query_terms import exact_entry, has_cjk, quoted, required_words

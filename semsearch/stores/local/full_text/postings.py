@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from semsearch.stores.local.database.schema import POSTINGS
 from semsearch.stores.local.full_text.matching import counted, known_terms
 from semsearch.stores.local.full_text.occurrences import TABLES, occurrences, short_run, totals
 from semsearch.stores.local.full_text.segments import Sealed, decoded, load, stamp
 from semsearch.stores.local.full_text.sums import Found, best_sums
-from semsearch.stores.local.schema import POSTINGS
 from semsearch.stores.sql import bm25
 from semsearch.stores.sql.lexical_search import most_informative
 from semsearch.stores.sql.query_terms import quoted

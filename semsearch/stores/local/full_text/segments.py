@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from semsearch.stores.local.sqlite import Damaged
+from semsearch.stores.local.database.sqlite import Damaged
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,10 +11,10 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
-from semsearch.stores.local import sqlite
-from semsearch.stores.local.connection import Connection
+from semsearch.stores.local.database import sqlite
+from semsearch.stores.local.database.connection import Connection
+from semsearch.stores.local.database.steps import watched
 from semsearch.stores.local.location import DATABASE
-from semsearch.stores.local.steps import watched
 
 TABLES = {"passages_fts": "passages", "passages_cjk": "passages_cjk_text"}  # and where their texts are
 _PARTS = ("data", "idx", "docsize", "config")

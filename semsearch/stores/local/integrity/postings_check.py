@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from semsearch.stores.local.connection import Connection
+from semsearch.stores.local.database.connection import Connection
+from semsearch.stores.local.database.schema import POSTINGS
+from semsearch.stores.local.database.sqlite import Damaged
 from semsearch.stores.local.full_text.sealing import known
 from semsearch.stores.local.full_text.segments import Sealed, decoded, load
-from semsearch.stores.local.schema import POSTINGS
-from semsearch.stores.local.sqlite import Damaged
 from semsearch.stores.sql.tokenizer import ROW, Tokens
 
 if TYPE_CHECKING:

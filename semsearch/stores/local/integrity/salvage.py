@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 
 from semsearch.errors import Corrupt
-from semsearch.stores.local import commit_record, schema, sqlite
+from semsearch.stores.local.database import commit_record, schema, sqlite
+from semsearch.stores.local.database.row_checksums import COLUMNS
+from semsearch.stores.local.database.schema import CHECKSUMS, FLOAT16, HASHES, document_text, vector_crc
 from semsearch.stores.local.integrity.ahead import Ahead
 from semsearch.stores.local.location import DATABASE, require_store
-from semsearch.stores.local.row_checksums import COLUMNS
-from semsearch.stores.local.schema import CHECKSUMS, FLOAT16, HASHES, document_text, vector_crc
 from semsearch.stores.records import Salvaged, Source, Space, meta_hash, stable_id, text_hash
 from semsearch.types import Document, JsonObject, Mark, Passage, Skipped
 from semsearch.utils.vectors import unit_rows

@@ -17,13 +17,13 @@ from itertools import islice
 import numpy as np
 
 from semsearch.errors import Locked, SemsearchError
-from semsearch.stores.local import commit_record, schema, sqlite
-from semsearch.stores.local.connection import Connection, Row
+from semsearch.stores.local.database import commit_record, schema, sqlite
+from semsearch.stores.local.database.connection import Connection, Row
+from semsearch.stores.local.database.row_checksums import COLUMNS
+from semsearch.stores.local.database.schema import CHECKSUMS, FLOAT16, HASHES, SPACES, TEXT, document_text, vector_crc
+from semsearch.stores.local.database.steps import Steps, watched
 from semsearch.stores.local.integrity import full_text_check, postings_check
 from semsearch.stores.local.integrity.ahead import Ahead
-from semsearch.stores.local.row_checksums import COLUMNS
-from semsearch.stores.local.schema import CHECKSUMS, FLOAT16, HASHES, SPACES, TEXT, document_text, vector_crc
-from semsearch.stores.local.steps import Steps, watched
 from semsearch.stores.records import meta_hash, stable_id, text_hash
 from semsearch.types import Progress
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Thread
 
 from semsearch.errors import NotFound, SemsearchError, UsageError
-from semsearch.stores.local import schema, sqlite
+from semsearch.stores.local.database import schema, sqlite
 from semsearch.stores.local.location import DATABASE
 from semsearch.stores.local.queries import temporary_views
 from semsearch.stores.local.queries.search_table import SEARCH, as_table

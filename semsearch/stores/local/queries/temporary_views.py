@@ -8,8 +8,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from semsearch.stores.local import schema
-from semsearch.stores.local.schema import DOCUMENT, DOCUMENTS, PASSAGE, PASSAGES, VIEWS
+from semsearch.stores.local.database import schema
+from semsearch.stores.local.database.schema import DOCUMENT, DOCUMENTS, PASSAGE, PASSAGES, VIEWS
 
 MOST_KEYS = 500  # columns of metadata; SQLite allows 2,000 of a view
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from semsearch.errors import Corrupt
-from semsearch.stores.local import sqlite
-from semsearch.stores.local.connection import MOST_PARAMETERS, Connection, Row, pieces
-from semsearch.stores.local.schema import HASHES, TEXT, document_text
+from semsearch.stores.local.database import sqlite
+from semsearch.stores.local.database.connection import MOST_PARAMETERS, Connection, Row, pieces
+from semsearch.stores.local.database.schema import HASHES, TEXT, document_text
 from semsearch.stores.records import HASH, Bookmark, DocumentRow, Source, meta_hash, text_hash
 from semsearch.types import Document, Mark
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.errors import Corrupt
-from semsearch.stores.local import sqlite
-from semsearch.stores.local.connection import Connection, Row
-from semsearch.stores.local.row_checksums import first_passage_crc, passage_crc
-from semsearch.stores.local.schema import CHECKSUMS
-from semsearch.stores.local.space_vectors import SpaceVectors
-from semsearch.stores.local.vector_rows import VectorRows
+from semsearch.stores.local.database import sqlite
+from semsearch.stores.local.database.connection import Connection, Row
+from semsearch.stores.local.database.row_checksums import first_passage_crc, passage_crc
+from semsearch.stores.local.database.schema import CHECKSUMS
+from semsearch.stores.local.vectors.space_vectors import SpaceVectors
+from semsearch.stores.local.vectors.vector_rows import VectorRows
 from semsearch.stores.records import StoredPassage
 
 if TYPE_CHECKING:

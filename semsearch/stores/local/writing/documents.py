@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from semsearch.errors import NotFound, UsageError
 from semsearch.stores.entry_checks import checked
 from semsearch.stores.local.reading.documents import BOOKMARK
-from semsearch.stores.local.space_vectors import SpaceVectors
+from semsearch.stores.local.vectors.space_vectors import SpaceVectors
 from semsearch.stores.local.writing.rows import SOURCE_COLUMNS, THESE, RowWriter
 from semsearch.stores.records import Bookmark, Entry, Source, check_document, meta_hash, to_json
 from semsearch.types import Document

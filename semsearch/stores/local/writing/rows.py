@@ -16,10 +16,10 @@ import numpy as np
 
 from semsearch.errors import NotFound
 from semsearch.stores.entry_checks import keywords
-from semsearch.stores.local.connection import Connection
+from semsearch.stores.local.database.connection import Connection
+from semsearch.stores.local.database.row_checksums import COLUMNS, passage_crc
+from semsearch.stores.local.database.schema import FLOAT16, body, vector_crc
 from semsearch.stores.local.full_text.segments import last_sealed
-from semsearch.stores.local.row_checksums import COLUMNS, passage_crc
-from semsearch.stores.local.schema import FLOAT16, body, vector_crc
 from semsearch.stores.records import Entry, Source, meta_hash, text_hash, to_json
 from semsearch.types import Passage
 from semsearch.utils.languages.writing_systems import CJK

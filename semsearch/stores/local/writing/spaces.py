@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.errors import NotFound, UsageError
+from semsearch.stores.local.database.schema import SPACES
 from semsearch.stores.local.full_text import sealing
 from semsearch.stores.local.reader import LocalReader
-from semsearch.stores.local.schema import SPACES
-from semsearch.stores.local.space_vectors import SpaceVectors
-from semsearch.stores.local.space_vectors import sweep as sweep_caches
+from semsearch.stores.local.vectors.space_vectors import SpaceVectors
+from semsearch.stores.local.vectors.space_vectors import sweep as sweep_caches
 from semsearch.stores.local.writing.rows import THESE, RowWriter
 from semsearch.stores.records import Space, to_json
 from semsearch.utils.vectors import check_storable

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.errors import Corrupt
-from semsearch.stores.local import sqlite
-from semsearch.stores.local.connection import Connection, Row
-from semsearch.stores.local.schema import FLOAT16, vector_crcs
+from semsearch.stores.local.database import sqlite
+from semsearch.stores.local.database.connection import Connection, Row
+from semsearch.stores.local.database.schema import FLOAT16, vector_crcs
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from semsearch.errors import Corrupt, SemsearchError
-from semsearch.stores.local import commit_record, row_checksums, schema, sqlite
-from semsearch.stores.local.commit_record import CommitRecord
+from semsearch.stores.local.database import commit_record, row_checksums, schema, sqlite
+from semsearch.stores.local.database.commit_record import CommitRecord
 from semsearch.stores.local.location import DATABASE
 from semsearch.stores.records import storable
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.errors import NotFound, SemsearchError
-from semsearch.stores.local.connection import Connection, Row, pieces
-from semsearch.stores.local.vector_rows import VectorRows, decoded
+from semsearch.stores.local.database.connection import Connection, Row, pieces
+from semsearch.stores.local.vectors.vector_rows import VectorRows, decoded
 from semsearch.stores.protocol import Rebuild
 from semsearch.types import JsonObject
 from semsearch.utils import plugins

@@ -18,7 +18,7 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from semsearch.stores.local import sqlite
+from semsearch.stores.local.database import sqlite
 from semsearch.stores.local.location import DATABASE
 from semsearch.utils.atomic_write import sync_folder
 from semsearch.utils.quantities import count

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from semsearch.errors import Corrupt, Locked, SemsearchError, Unreadable
-from semsearch.stores.local import row_checksums
+from semsearch.stores.local.database import row_checksums
 
 OLDEST = (3, 38)  # STRICT tables (3.37), JSON functions built in (3.38); Debian 12 has 3.40
 BUSY_MS = 5_000  # other programs (sqlite3, Datasette) may lock the file for a moment

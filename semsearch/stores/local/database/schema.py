@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.errors import SemsearchError
-from semsearch.stores.local import row_checksums, sqlite
+from semsearch.stores.local.database import row_checksums, sqlite
 from semsearch.stores.records import HASH
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Vectors of a local store, read, and the caches that are built of them."""
