@@ -179,10 +179,10 @@ def _methods(node: ast.ClassDef, tree: ast.Module) -> Iterator[tuple[str, ...]]:
             function = each.value.args[0] if each.value.args else None
             if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
                 module = _imported(tree, function.value.id)
-                _, found = _definition(module, function.attr)
-                assert isinstance(found, ast.FunctionDef), function.attr
-                found.decorator_list = [ast.Name("staticmethod")]
-                last[function.attr] = found
+                _, results = _definition(module, function.attr)
+                assert isinstance(results, ast.FunctionDef), function.attr
+                results.decorator_list = [ast.Name("staticmethod")]
+                last[function.attr] = results
     for name, method in last.items():
         label = f"#### {node.name}.{name}\n" if name != "__len__" else f"#### len({node.name.lower()})\n"
         signatures = [_signature(_with_defaults(each, method), method=True) for each in overloads.get(name, [method])]
@@ -191,11 +191,11 @@ def _methods(node: ast.ClassDef, tree: ast.Module) -> Iterator[tuple[str, ...]]:
 
 def _with_defaults(overload: Function, implementation: Function) -> Function:
     """An overload with the defaults of the implementation in place of `...`."""
-    known = _defaults(implementation)
+    stored = _defaults(implementation)
     positional = [each.arg for each in overload.args.args][len(overload.args.args) - len(overload.args.defaults) :]
-    overload.args.defaults = [known[name] for name in positional]
+    overload.args.defaults = [stored[name] for name in positional]
     keywords = zip(overload.args.kwonlyargs, overload.args.kw_defaults, strict=True)
-    overload.args.kw_defaults = [known[each.arg] if default else None for each, default in keywords]
+    overload.args.kw_defaults = [stored[each.arg] if default else None for each, default in keywords]
     return overload
 
 
@@ -211,14 +211,14 @@ def _defaults(function: Function) -> dict[str, ast.expr]:
 
 def _imported(tree: ast.Module, name: str) -> str:
     """The module that `name` was imported as."""
-    found = (
+    results = (
         f"{node.module}.{alias.name}"
         for node in tree.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
         if (alias.asname or alias.name) == name
     )
-    return next(found)
+    return next(results)
 
 
 def _class_signature(node: ast.ClassDef) -> str:

@@ -48,8 +48,8 @@ def _contents(command: Group, context: Context) -> str:
 
 
 def _summary(command: Group, context: Context, name: str) -> str:
-    found = command.get_command(context, name)
-    return _plain((found.help or "").strip().partition("\n\n")[0].replace("\n", " ")) if found else ""
+    results = command.get_command(context, name)
+    return _plain((results.help or "").strip().partition("\n\n")[0].replace("\n", " ")) if results else ""
 
 
 def _entries(group: Group, context: Context) -> Iterator[str]:
@@ -97,10 +97,10 @@ def _plain(text: str) -> str:
 
 
 def main() -> int:
-    wanted = page()
+    options = page()
     if "--check" not in sys.argv[1:]:
-        PAGE.write_text(wanted, encoding="utf-8")
-    elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != wanted:
+        PAGE.write_text(options, encoding="utf-8")
+    elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != options:
         print("docs/cli.md is out of date: run scripts/cli_reference.py", file=sys.stderr)
         return 1
     return 0

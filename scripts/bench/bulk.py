@@ -144,25 +144,31 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200_000, help="records of the file")
     parser.add_argument("--folder", type=Path, help="where the files and indexes are kept; by default they are removed")
     parser.add_argument("--job", nargs=3, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.job:
-        return job(given.job[0], Path(given.job[1]), Path(given.job[2]))
+    options = parser.parse_args()
+    if options.job:
+        return job(options.job[0], Path(options.job[1]), Path(options.job[2]))
     with tempfile.TemporaryDirectory(prefix="semsearch-bench-") as scratch:
-        place = given.folder or Path(scratch)
+        place = options.folder or Path(scratch)
         place.mkdir(parents=True, exist_ok=True)
         for left in ("restored", "salvaged", "dump", "plain.db", "copy.db"):
             shutil.rmtree(place / left) if (place / left).is_dir() else (place / left).unlink(missing_ok=True)
-        runs = measured(place, given.count)
+        runs = measured(place, options.count)
         with Index.open(place / "index", encoder=HashingEncoder(DIM)) as index:
             bytes_each = (place / "index" / "store.db").stat().st_size / index.info()["passages"]
     head = ["job", "seconds", "CPU seconds", "µs of CPU each", "peak memory"]
     rows = [
-        [name, f"{one.seconds:.1f}", f"{one.cpu:.1f}", f"{one.cpu / given.count * 1e6:.0f}", f"{one.megabytes:.0f} MB"]
+        [
+            name,
+            f"{one.seconds:.1f}",
+            f"{one.cpu:.1f}",
+            f"{one.cpu / options.count * 1e6:.0f}",
+            f"{one.megabytes:.0f} MB",
+        ]
         for name, one in runs.items()
     ]
-    text = "\n".join([figures.table(head, rows), "", *verdict(given.count, runs, bytes_each)])
+    text = "\n".join([figures.table(head, rows), "", *verdict(options.count, runs, bytes_each)])
     costs = {name: one[:3] for name, one in runs.items()}
-    figures.show(text, f"{given.count:,} records.", {"jobs": costs, "bytes": bytes_each}, given.output)
+    figures.show(text, f"{options.count:,} records.", {"jobs": costs, "bytes": bytes_each}, options.output)
     return None
 
 

@@ -58,22 +58,22 @@ def main() -> None:
     parser = figures.arguments(__doc__)
     parser.add_argument("places", nargs=2, metavar="FOLDER|REV")
     parser.add_argument("--rounds", type=int, default=9)
-    given = parser.parse_args()
+    options = parser.parse_args()
     rows: list[list[str]] = []
     with tempfile.TemporaryDirectory() as scratch:
-        checkouts = [state(place, Path(scratch, f"checkout{side}")) for side, place in enumerate(given.places)]
+        checkouts = [state(place, Path(scratch, f"checkout{side}")) for side, place in enumerate(options.places)]
         homes = [Path(scratch, name) for name in ("before", "after")]
         for checkout, home in zip(checkouts, homes, strict=True):
             seconds(checkout, home, JOBS["index of the sample, new"])  # compiles what is not compiled yet
         for name, arguments in JOBS.items():
             took: list[list[float]] = [[], []]
-            for turn in range(given.rounds):
+            for turn in range(options.rounds):
                 for side in (0, 1) if turn % 2 == 0 else (1, 0):
                     took[side].append(seconds(checkouts[side], homes[side], arguments))
             before, after = (median(each) for each in took)
             rows.append([name, f"{before:.3f} s", f"{after:.3f} s", f"{after / before:.2f}"])
-    head = [f"median of {given.rounds}", "before", "after", "after / before"]
-    figures.show(figures.table(head, rows), " against ".join(given.places) + ".", rows, given.output)
+    head = [f"median of {options.rounds}", "before", "after", "after / before"]
+    figures.show(figures.table(head, rows), " against ".join(options.places) + ".", rows, options.output)
 
 
 if __name__ == "__main__":

@@ -77,17 +77,17 @@ def main() -> None:
     parser.add_argument("--prompt", choices=DECODED, action="append", help="of the decoder; repeatable. Default: all")
     parser.add_argument("--texts", type=int, default=256, metavar="N")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="counted rounds")
-    wanted = parser.parse_args()
-    if wanted.model and not wanted.model.is_dir():
-        parser.error(f"there is no folder {wanted.model}.")
-    texts, rounds = sentences(wanted.texts), wanted.rounds
-    prompts = list(dict.fromkeys(wanted.prompt or DECODED))
+    options = parser.parse_args()
+    if options.model and not options.model.is_dir():
+        parser.error(f"there is no folder {options.model}.")
+    texts, rounds = sentences(options.texts), options.rounds
+    prompts = list(dict.fromkeys(options.prompt or DECODED))
     transformers.logging.set_verbosity_error()
     with tempfile.TemporaryDirectory() as scratch:
-        rows = decoders(wanted.model or llama(Path(scratch) / "llama"), prompts, texts, rounds)
-        rows += [] if wanted.model else encoders(Path(scratch), texts, rounds)
+        rows = decoders(options.model or llama(Path(scratch) / "llama"), prompts, texts, rounds)
+        rows += [] if options.model else encoders(Path(scratch), texts, rounds)
     note = f"{len(texts)} texts of {WORDS} words, {rounds} rounds."
-    figures.show(table(rows), note, [{**vars(row), "ratio": row.ratio} for row in rows], wanted.output)
+    figures.show(table(rows), note, [{**vars(row), "ratio": row.ratio} for row in rows], options.output)
 
 
 def sentences(count: int) -> list[str]:
@@ -128,8 +128,8 @@ def encoders(scratch: Path, texts: Sequence[str], rounds: int) -> list[Row]:
     def plain(some: Sequence[str]) -> NDArray[np.float32]:
         def masked(batch: Any) -> torch.Tensor:
             states = model(**batch, output_hidden_states=True, return_dict=True).last_hidden_state
-            found: torch.Tensor = states[batch["input_ids"] == tokenizer.mask_token_id]
-            return found.view(len(states), 2, -1)[:, 1]
+            results: torch.Tensor = states[batch["input_ids"] == tokenizer.mask_token_id]
+            return results.view(len(states), 2, -1)[:, 1]
 
         return in_batches(prompted(ENCODED, some), tokenizer, masked)
 
@@ -179,13 +179,13 @@ def compared(
 
 def in_batches(texts: Sequence[str], tokenizer: Any, read: Callable[[Any], torch.Tensor]) -> NDArray[np.float32]:
     """The plain loop: batches of 32 in the order of the texts."""
-    found = []
+    results = []
     with torch.no_grad():
         for start in range(0, len(texts), BATCH):
             batch = tokenizer(texts[start : start + BATCH], padding=True, return_tensors="pt")
             batch.pop("token_type_ids", None)
-            found.append(read(batch).float().numpy())
-    return np.concatenate(found)
+            results.append(read(batch).float().numpy())
+    return np.concatenate(results)
 
 
 def prompted(name: str, texts: Sequence[str]) -> list[str]:

@@ -103,24 +103,24 @@ def measured(system: System, file: Path, folder: Path, number: int) -> dict[str,
     }
 
 
-def table(kind: str, found: dict[str, dict[str, float]]) -> str:
+def table(kind: str, results: dict[str, dict[str, float]]) -> str:
     """Rows of systems with the ratio to the plain script behind each figure (more than 1 is better than it)."""
     rows = []
-    for name, got in found.items():
+    for name, got in results.items():
         cells = [name]
         for key, (_, form, more) in COLUMNS.items():
-            ratio = got[key] / found[PLAIN][key]
+            ratio = got[key] / results[PLAIN][key]
             cells.append(f"{form.format(got[key])} ({ratio if more else 1 / ratio:.1f}x)")
         rows.append(cells)
     return figures.table([kind, *(column for column, *_ in COLUMNS.values())], rows)
 
 
-def verdict(kind: str, found: dict[str, dict[str, float]]) -> list[str]:
+def verdict(kind: str, results: dict[str, dict[str, float]]) -> list[str]:
     """A line for every goal: what it is, and what came out."""
     lines = []
     for (name, key), goal in GOALS.items():
-        if name in found:
-            ratio = found[name][key] / found[PLAIN][key]
+        if name in results:
+            ratio = results[name][key] / results[PLAIN][key]
             ratio = 1 / ratio if key == "cold" else ratio
             met = "met" if ratio >= goal else "MISSED"
             lines.append(f"{met}: {kind}, {name}, {key} {ratio:.1f}x, goal {goal:.0f}x")
@@ -156,20 +156,20 @@ def main() -> None:
     parser.add_argument("--int8", default="default", metavar="MODEL", help="the int8 encoder: a name or a bundle")
     parser.add_argument("--fp32", metavar="MODEL", help="the fp32 encoder: a bundle; left out without it")
     parser.add_argument("--warm", nargs="+", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.warm:
-        return print(warm(given.warm[0], *given.warm[1:] or [None]))
+    options = parser.parse_args()
+    if options.warm:
+        return print(warm(options.warm[0], *options.warm[1:] or [None]))
     systems = {PLAIN: plain(weights())}
-    systems |= {FP32: semsearch(str(Path(given.fp32).resolve()))} if given.fp32 else {}
-    systems[INT8] = semsearch(given.int8)
+    systems |= {FP32: semsearch(str(Path(options.fp32).resolve()))} if options.fp32 else {}
+    systems[INT8] = semsearch(options.int8)
     medians: dict[str, dict[str, dict[str, float]]] = {}
     with tempfile.TemporaryDirectory() as scratch:
         for kind in ("paragraphs", "sentences"):
-            file, texts = Path(scratch, f"{kind}.jsonl"), passages(kind, given.count)
+            file, texts = Path(scratch, f"{kind}.jsonl"), passages(kind, options.count)
             lines = [json.dumps({"id": f"p{number}", "text": text}) for number, text in enumerate(texts)]
             file.write_text("\n".join(lines) + "\n", encoding="utf-8")
             rounds: dict[str, list[dict[str, float]]] = {name: [] for name in systems}
-            for number in range(given.rounds):  # in turns, so that a slow minute of the machine hits all of them
+            for number in range(options.rounds):  # in turns, so that a slow minute of the machine hits all of them
                 for at, (name, system) in enumerate(systems.items()):
                     rounds[name].append(measured(system, file, Path(scratch, f"{kind}-{at}-{number}"), number))
                     print(f"{kind} {number} {name}: {rounds[name][-1]}", file=sys.stderr)
@@ -178,9 +178,9 @@ def main() -> None:
             medians[title] = {
                 name: {key: median(each[key] for each in some) for key in COLUMNS} for name, some in rounds.items()
             }
-    text = "\n\n".join(table(kind, found) for kind, found in medians.items())
-    goals = "\n".join(line for kind, found in medians.items() for line in verdict(kind, found))
-    return figures.show(f"{text}\n\n{goals}", f"Medians of {given.rounds}.", medians, given.output)
+    text = "\n\n".join(table(kind, results) for kind, results in medians.items())
+    goals = "\n".join(line for kind, results in medians.items() for line in verdict(kind, results))
+    return figures.show(f"{text}\n\n{goals}", f"Medians of {options.rounds}.", medians, options.output)
 
 
 if __name__ == "__main__":

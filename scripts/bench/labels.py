@@ -45,8 +45,8 @@ class Texts(NamedTuple):
                 kept.append(at)
         return Texts([self.texts[at] for at in kept], [self.labels[at] for at in kept])
 
-    def where(self, wanted: Callable[[str], bool]) -> Texts:
-        kept = [pair for pair in zip(self.texts, self.labels, strict=True) if wanted(pair[1])]
+    def where(self, options: Callable[[str], bool]) -> Texts:
+        kept = [pair for pair in zip(self.texts, self.labels, strict=True) if options(pair[1])]
         return Texts([text for text, _ in kept], [label for _, label in kept])
 
 
@@ -54,10 +54,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-m", "--model", action="append", help="encoder; repeatable")
     parser.add_argument("--choose", action="store_true", help="compare settings on train splits alone")
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     data = data_folder(None)
-    for model in wanted.model or ["default"]:
-        (choose if wanted.choose else measure)(Encoder.load(model), data)
+    for model in options.model or ["default"]:
+        (choose if options.choose else measure)(Encoder.load(model), data)
     return 0
 
 
@@ -66,8 +66,8 @@ def choose(encoder: Encoder, data: Path) -> None:
         for shots in SHOTS[:2]:
             some = texts.some(shots)
             vectors = encoded(encoder, some.texts)
-            found = {k: Labeller(vectors, some.labels, nearest=k).accuracy.accuracy for k in NEAREST}
-            print(f"{encoder.name}, {name}, {shots} a label:", {k: f"{one:.4f}" for k, one in found.items()})
+            results = {k: Labeller(vectors, some.labels, nearest=k).accuracy.accuracy for k in NEAREST}
+            print(f"{encoder.name}, {name}, {shots} a label:", {k: f"{one:.4f}" for k, one in results.items()})
 
 
 def measure(encoder: Encoder, data: Path) -> None:
@@ -80,19 +80,19 @@ def measure(encoder: Encoder, data: Path) -> None:
     )
     print("|---|---|---|---|---|---|---|")
     for name, (train, test) in sets.items():
-        known, foreign = test.where(in_scope), test.where(lambda label: not in_scope(label))
-        tried, strange = encoded(encoder, known.texts), encoded(encoder, foreign.texts)
+        names, foreign = test.where(in_scope), test.where(lambda label: not in_scope(label))
+        tried, strange = encoded(encoder, names.texts), encoded(encoder, foreign.texts)
         for shots in SHOTS:
             some = train.some(shots)
             labeller = Labeller(encoded(encoder, some.texts), some.labels)
-            row = _row(labeller, tried, known.labels, strange)
+            row = _row(labeller, tried, names.labels, strange)
             print(f"| {name} | {shots or 'all'} a label | " + " | ".join(row) + " |", flush=True)
 
 
 def _row(labeller: Labeller, tried: Vectors, gold: Sequence[str], strange: Vectors) -> list[str]:
-    found = labeller.label(tried)
-    right = [one.nearest == label for one, label in zip(found, gold, strict=True)]
-    kept = [one.label is not None for one in found]
+    results = labeller.label(tried)
+    right = [one.nearest == label for one, label in zip(results, gold, strict=True)]
+    kept = [one.label is not None for one in results]
     of_these = np.mean([each for each, there in zip(right, kept, strict=True) if there])
     left = [one.label is None for one in labeller.label(strange)]
     figures = (labeller.accuracy.accuracy or 0, np.mean(right), np.mean(kept), of_these)

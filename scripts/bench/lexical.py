@@ -57,17 +57,17 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="where the index is, or will be")
     parser.add_argument("--count", type=int, default=1_000_000, help="English sentences")
     parser.add_argument("--queries", type=int, default=100, help="of each kind")
-    given = parser.parse_args()
-    given.folder.mkdir(parents=True, exist_ok=True)
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
     print(caption())
-    english = made(given.folder / "english", wiki_vectors.sentences(given.count))
+    english = made(options.folder / "english", wiki_vectors.sentences(options.count))
     print("\n| queries | words alone | keyword search | hybrid search | plain FTS5 | tantivy | same ten |")
     print("|---|---|---|---|---|---|---|")
-    peer = tantivy_peer(given.folder / "tantivy", english)
-    for name, queries in english_queries(english, given.queries).items():
+    peer = tantivy_peer(options.folder / "tantivy", english)
+    for name, queries in english_queries(english, options.queries).items():
         print(line(name, english, queries, peer), flush=True)
     for share in SHARES:
-        print(filtered(english, english_queries(english, given.queries)["three ordinary words"], share), flush=True)
+        print(filtered(english, english_queries(english, options.queries)["three ordinary words"], share), flush=True)
 
 
 # ---- indexes
@@ -124,8 +124,8 @@ def line(name: str, folder: Path, queries: Sequence[str], peer: Callable[[str], 
         ]
         timed.append(times(lambda text: _plain(reader, text), queries[: len(queries) // 4]))
         same = np.mean([_same(reader, text) for text in queries[: len(queries) // 4]])
-    found = times(peer, queries) if peer else "–"
-    return f"| {name} | {' | '.join(timed)} | {found} | {same:.3f} |"
+    results = times(peer, queries) if peer else "–"
+    return f"| {name} | {' | '.join(timed)} | {results} | {same:.3f} |"
 
 
 def filtered(folder: Path, queries: Sequence[str], share: float) -> str:
@@ -161,8 +161,8 @@ def _same(reader: LocalReader, text: str, allowed: AllowedIds | None = None) -> 
     fast = reader.lexical(text, DEPTH, allowed).ids[:K].tolist()
     with reader.snapshot():
         right = lexical.search(reader.connection.raw, text, DEPTH, None if allowed is None else allowed.ids)
-    wanted = right.ids[:K].tolist()
-    return len(set(fast) & set(wanted)) / max(1, len(wanted))
+    names = right.ids[:K].tolist()
+    return len(set(fast) & set(names)) / max(1, len(names))
 
 
 def tantivy_peer(folder: Path, english: Path) -> Callable[[str], object] | None:

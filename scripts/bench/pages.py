@@ -75,21 +75,21 @@ def main() -> int:
     parser.add_argument("--passages", type=int, default=30_000)
     parser.add_argument("--encoder", default="default")
     parser.add_argument("--home", type=Path, help="where the two indexes are, or will be")
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        home = wanted.home or Path(scratch)
-        for name, count in ((LARGE, wanted.passages), (SMALL, FEW)):
-            build(home, name, count, wanted.encoder)
+        home = options.home or Path(scratch)
+        for name, count in ((LARGE, options.passages), (SMALL, FEW)):
+            build(home, name, count, options.encoder)
         os.environ["SEMSEARCH_CACHE"] = str(Path(scratch) / "cache.db")  # no sentence was read in an earlier run
-        found = measured(home)
+        results = measured(home)
     note = (
-        f"{found['questions']} questions, encoder {wanted.encoder}. The first hit on the large index takes "
-        f"{found[LARGE]['first'] / found[SMALL]['first']:.2f} times as long as on the small one; the page "
-        f"{found[LARGE]['sentences'] / found['search']['all']:.1f} times as long as the search alone. "
+        f"{results['questions']} questions, encoder {options.encoder}. The first hit on the large index takes "
+        f"{results[LARGE]['first'] / results[SMALL]['first']:.2f} times as long as on the small one; the page "
+        f"{results[LARGE]['sentences'] / results['search']['all']:.1f} times as long as the search alone. "
         f"Load {os.getloadavg()[0]:.1f} at the end."
     )
-    figures.show(table(found), note, found, wanted.output)
-    return 0 if all(found[LARGE][part] <= goal for part, goal in GOALS_MS.items()) else 1
+    figures.show(table(results), note, results, options.output)
+    return 0 if all(results[LARGE][part] <= goal for part, goal in GOALS_MS.items()) else 1
 
 
 def build(home: Path, name: str, count: int, encoder: str) -> None:
@@ -133,8 +133,8 @@ def measured(home: Path) -> dict[str, Any]:
     return {"questions": len(QUESTIONS) - 1, "passages": passages, **medians, "each": took}
 
 
-def keep(into: dict[str, list[float]], found: dict[str, float]) -> None:
-    for part, ms in found.items():
+def keep(into: dict[str, list[float]], results: dict[str, float]) -> None:
+    for part, ms in results.items():
         into.setdefault(part, []).append(ms)
 
 
@@ -156,8 +156,8 @@ def asked(browser: Any, question: str) -> dict[str, float]:
 
 def turned(browser: Any, mode: str) -> dict[str, float]:
     """Click on another mode of searching: the same."""
-    found = f"return [...document.querySelectorAll('button')].find(each => each.textContent === '{mode}')"
-    button = awaited(lambda: browser.execute_script(found))
+    results = f"return [...document.querySelectorAll('button')].find(each => each.textContent === '{mode}')"
+    button = awaited(lambda: browser.execute_script(results))
     browser.execute_script(WATCH, "click", "")
     browser.execute_script("arguments[0].click()", button)
     return seen(browser)
@@ -165,17 +165,17 @@ def turned(browser: Any, mode: str) -> dict[str, float]:
 
 def seen(browser: Any) -> dict[str, float]:
     awaited(lambda: browser.execute_script("return window.bench.sentences"))
-    found = browser.execute_script("return window.bench")
+    results = browser.execute_script("return window.bench")
     time.sleep(0.5)  # until nothing is drawn any more
-    return {part: float(found[part]) for part in TIMES}
+    return {part: float(results[part]) for part in TIMES}
 
 
-def table(found: dict[str, Any]) -> str:
+def table(results: dict[str, Any]) -> str:
     rows = [
-        [f"page, {count:,} passages", *(f"{found[name][part]:.0f}" for part in PARTS)]
-        for name, count in ((LARGE, found["passages"]), (SMALL, FEW))
+        [f"page, {count:,} passages", *(f"{results[name][part]:.0f}" for part in PARTS)]
+        for name, count in ((LARGE, results["passages"]), (SMALL, FEW))
     ]
-    rows.append(["Index.search and snippets alone", "", "", f"{found['search']['all']:.0f}", ""])
+    rows.append(["Index.search and snippets alone", "", "", f"{results['search']['all']:.0f}", ""])
     return figures.table(["ms, median", "first hit", "all hits", "best sentences", "re-rank"], rows)
 
 

@@ -102,18 +102,18 @@ def measure(name: str, envs: Path, folder: Path, corpus: Path, queries: Path) ->
         "disk_mb": size(stored),
         "cold_s": median(cold),
         "warm_ms": median(answers["ms"]),
-        "ndcg": 100 * fmean(retrieval.ndcg(found, grades[query]) for query, found in answers["ids"].items()),
+        "ndcg": 100 * fmean(retrieval.ndcg(results, grades[query]) for query, results in answers["ids"].items()),
     }
 
 
-def installed(env: Path, wanted: list[list[str]]) -> Path:
+def installed(env: Path, chosen: list[list[str]]) -> Path:
     """The Python of an environment that has what is `wanted`, made if it is missing."""
     python = env / "bin" / "python"
     if not (env / "installed.json").is_file():
         shutil.rmtree(env, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", str(env)], check=True)
         began = time.monotonic()
-        for names in wanted:
+        for names in chosen:
             subprocess.run([str(python), "-m", "pip", "install", "-q", *names], check=True, stdout=sys.stderr)
         figures = {"install_s": time.monotonic() - began, "install_mb": size(env)}
         (env / "installed.json").write_text(json.dumps(figures), encoding="utf-8")
@@ -159,7 +159,7 @@ def size(folder: Path) -> float:
 
 def table(measured: dict[str, dict[str, float]]) -> str:
     rows = [
-        [name, *(form.format(found[key]) for key, (_, form) in COLUMNS.items())] for name, found in measured.items()
+        [name, *(form.format(results[key]) for key, (_, form) in COLUMNS.items())] for name, results in measured.items()
     ]
     return figures.table(["", *(column for column, _ in COLUMNS.values())], rows)
 

@@ -57,9 +57,9 @@ def searched(index: Index, texts: Sequence[str], mode: Mode, where: str | None, 
     """(rankings of documents, milliseconds of each search without the encoder's)."""
     rankings, took = [], []
     for text in texts:
-        found = index.search(Query(text, k=100, mode=mode, where=where, group="document", exact=exact))
-        rankings.append([name for hit in found for name in (hit.document, *hit.near_copies)])
-        took.append(found.took_ms["search"])
+        results = index.search(Query(text, k=100, mode=mode, where=where, group="document", exact=exact))
+        rankings.append([name for hit in results for name in (hit.document, *hit.near_copies)])
+        took.append(results.took_ms["search"])
     return rankings, took
 
 
@@ -70,8 +70,8 @@ def overlap(one: Sequence[Sequence[Any]], other: Sequence[Sequence[Any]], k: int
 
 def nearest(index: Index, texts: Sequence[str], *, exact: bool) -> list[list[int]]:
     """The first ten passages of each text by their cosines."""
-    found = (index.search(Query(text, k=10, mode="semantic", group="passage", exact=exact)) for text in texts)
-    return [[hit.id for hit in hits] for hits in found]
+    results = (index.search(Query(text, k=10, mode="semantic", group="passage", exact=exact)) for text in texts)
+    return [[hit.id for hit in hits] for hits in results]
 
 
 def compared(ours: Index, theirs: Index, collection: retrieval.Collection, most: int | None) -> dict[str, Any]:
@@ -119,16 +119,16 @@ def main() -> None:
         stack.enter_context(theirs)
         ours, ours_s = built(home, "scifact-parity", store, encoder, collection)
         stack.enter_context(ours)
-        found = compared(ours, theirs, collection, chosen.queries)
+        results = compared(ours, theirs, collection, chosen.queries)
         info = ours.info()
-        found |= {"passages": info["passages"], "backend": info["spaces"][0]["backend"], "bytes": info["bytes"]}
-        found |= {"index_s": round(ours_s, 1), "local_index_s": round(local_s, 1), "problems": ours.analysis.verify()}
+        results |= {"passages": info["passages"], "backend": info["spaces"][0]["backend"], "bytes": info["bytes"]}
+        results |= {"index_s": round(ours_s, 1), "local_index_s": round(local_s, 1), "problems": ours.analysis.verify()}
         ours.close()
         admin.remove(ours.path)
-    found["arithmetic"] = figures.arithmetic()
-    print(json.dumps(found, indent=1))
+    results["arithmetic"] = figures.arithmetic()
+    print(json.dumps(results, indent=1))
     if chosen.json:
-        chosen.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        chosen.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -108,35 +108,35 @@ def ndcg(reads: Sequence[Read], weight: float) -> float:
     return 100 * fmean(values)
 
 
-def quality(found: dict[str, list[Read]], weight: float) -> str:
+def quality(results: dict[str, list[Read]], weight: float) -> str:
     """nDCG@10 before, replaced and fused, a row each."""
     rows = []
     for label, each in (("hybrid", 0.0), ("replaced", 1.0), (f"fused, weight {weight}", weight)):
-        values = [ndcg(reads, each) for reads in found.values()]
+        values = [ndcg(reads, each) for reads in results.values()]
         rows.append([label, *(f"{value:.1f}" for value in [*values, fmean(values)])])
-    return report.markdown(["nDCG@10", *found, "mean"], rows)
+    return report.markdown(["nDCG@10", *results, "mean"], rows)
 
 
-def weights(found: dict[str, list[Read]]) -> str:
+def weights(results: dict[str, list[Read]]) -> str:
     """nDCG@10 by weight."""
     rows = []
     for weight in WEIGHTS:
-        values = [ndcg(reads, weight) for reads in found.values()]
+        values = [ndcg(reads, weight) for reads in results.values()]
         rows.append([f"{weight}", *(f"{value:.1f}" for value in [*values, fmean(values)])])
-    return report.markdown(["weight", *found, "mean"], rows)
+    return report.markdown(["weight", *results, "mean"], rows)
 
 
-def calibration(found: dict[str, list[Read]]) -> Calibration:
+def calibration(results: dict[str, list[Read]]) -> Calibration:
     """Temperature and offset that make a chance of a logit, on the judged hits of every collection alike."""
-    logits = np.concatenate([each.logits for reads in found.values() for each in reads])
+    logits = np.concatenate([each.logits for reads in results.values() for each in reads])
     relevant = [
         each.grades.get(hit.document, 0) > 0
-        for reads in found.values()
+        for reads in results.values()
         for each in reads
         for hit in each.hits[: len(each.logits)]
     ]
     temperature, offset = fit_odds(logits, np.array(relevant))
-    fitted = {"on": list(found), "pairs": len(relevant), "relevant": int(sum(relevant))}
+    fitted = {"on": list(results), "pairs": len(relevant), "relevant": int(sum(relevant))}
     return Calibration(round(temperature, 4), round(offset, 4), fitted)
 
 
@@ -174,23 +174,23 @@ def main() -> None:
         chosen.home = chosen.home or Path(scratch)
         encoder = Encoder.load(chosen.encoder, cache=chosen.cache or Path(scratch, "vectors.db"))
         reranker = Reranker.load(chosen.model)
-        found = {name: read_again(name, reranker, encoder, chosen) for name in names}
+        results = {name: read_again(name, reranker, encoder, chosen) for name in names}
         if chosen.against:
             other = Reranker.load(chosen.against)
             theirs = {name: read_again(name, other, encoder, chosen) for name in names}
-            text = agreement(found, theirs)
+            text = agreement(results, theirs)
         elif chosen.calibrate:
-            fitted = calibration(found)
+            fitted = calibration(results)
             text = f"temperature {fitted.temperature}, offset {fitted.offset}: {fitted.fitted}"
             calibrate(chosen.model, temperature=fitted.temperature, offset=fitted.offset, fitted=fitted.fitted)
         else:
-            text = weights(found) if chosen.choose else quality(found, Query().rerank_weight)
-    elapsed, used = (median(each.ms[at] for reads in found.values() for each in reads) for at in (0, 1))
+            text = weights(results) if chosen.choose else quality(results, Query().rerank_weight)
+    elapsed, used = (median(each.ms[at] for reads in results.values() for each in reads) for at in (0, 1))
     note = (
         f"Reranker {reranker.name} ({reranker.fingerprint}), {chosen.depth} hits of each query; {elapsed:.1f} ms "
         f"a pair, {used:.1f} ms of processor time (medians). Encoder {encoder.name} ({encoder.fingerprint})."
     )
-    figures.show(text, note, {"queries": {name: len(reads) for name, reads in found.items()}}, chosen.output)
+    figures.show(text, note, {"queries": {name: len(reads) for name, reads in results.items()}}, chosen.output)
 
 
 if __name__ == "__main__":

@@ -51,13 +51,13 @@ def main() -> None:
         "--folder", type=Path, default=CACHE / "scale", help="vectors, indexes and results are kept here"
     )
     parser.add_argument("--report", action="store_true", help="measure nothing")
-    given = parser.parse_args()
-    if not given.report:
-        prepare(given.folder, max(given.count))
-        for count in given.count:
-            measure(given.folder, count, given.systems)
-    results = sorted(map(read, given.folder.glob("result-*.json")), key=lambda one: (one["count"], one["system"]))
-    figures.show(f"{table(results)}\n\n{parts(results)}", provenance(given.folder), results, given.output)
+    options = parser.parse_args()
+    if not options.report:
+        prepare(options.folder, max(options.count))
+        for count in options.count:
+            measure(options.folder, count, options.systems)
+    results = sorted(map(read, options.folder.glob("result-*.json")), key=lambda one: (one["count"], one["system"]))
+    figures.show(f"{table(results)}\n\n{parts(results)}", provenance(options.folder), results, options.output)
     plot(results, PLOT)
 
 
@@ -111,10 +111,10 @@ def table(results: Sequence[Any]) -> str:
     return figures.table(["passages", "system", "build s (cpu)", "bytes a vector", "MB", *heads], rows)
 
 
-def _cell(found: Any) -> str:
-    if found is None:
+def _cell(hits: Any) -> str:
+    if hits is None:
         return "–"
-    return f"{found['p50']:.1f}, {found['p99']:.1f} ({found['cpu']:.1f}), {found['recall']:.3f}"
+    return f"{hits['p50']:.1f}, {hits['p99']:.1f} ({hits['cpu']:.1f}), {hits['recall']:.3f}"
 
 
 def parts(results: Sequence[Any]) -> str:

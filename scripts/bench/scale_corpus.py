@@ -99,15 +99,15 @@ def tenth(corpus: Corpus) -> dict[str, NDArray[np.float32]]:
             some = scores[:, mask[at : at + BLOCK]]
             joined = np.concatenate([best[where], some], axis=1)
             best[where] = -np.partition(-joined, K - 1, axis=1)[:, :K]
-    return {where: found.min(axis=1) for where, found in best.items()}
+    return {where: results.min(axis=1) for where, results in best.items()}
 
 
 def limits(folder: Path, count: int) -> dict[str, NDArray[np.float32]]:
     """`tenth` of a corpus by the labels of the filters; computed once and kept."""
     file = folder / f"truth-{count}.npy"
     if not file.exists():
-        found = tenth(load(folder, count))
-        np.save(file, np.stack([found[where] for where in FILTERS]))
+        results = tenth(load(folder, count))
+        np.save(file, np.stack([results[where] for where in FILTERS]))
     return dict(zip(FILTERS.values(), np.load(file), strict=True))
 
 

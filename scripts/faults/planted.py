@@ -115,10 +115,10 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("names", nargs="*", metavar="NAME", help="only these faults")
     chosen = options.parse_args().names
-    known = {fault.name: fault for fault in faults()}
-    if unknown := sorted(set(chosen) - known.keys()):
-        options.error(f"no fault is called {unknown[0]!r}. Choose from: {', '.join(known)}")
-    wanted = [known[name] for name in chosen or known]
+    stored = {fault.name: fault for fault in faults()}
+    if unknown := sorted(set(chosen) - stored.keys()):
+        options.error(f"no fault is called {unknown[0]!r}. Choose from: {', '.join(stored)}")
+    wanted = [stored[name] for name in chosen or stored]
     with tempfile.TemporaryDirectory(prefix="semsearch-planted-") as scratch:
         copy_checkout(Path(scratch))
         code = outcome(Path(scratch), sorted({test for fault in wanted for test in fault.tests}))

@@ -35,8 +35,10 @@ def examples(name: str, data: Path, most: int = 0) -> Dataset:
     if name == "nli":
         return _triplets(data, limit)
     if name == "nli-sentences":
-        found = _triplets(data, None)
-        both = [text for pair in zip(found.columns["anchor"], found.columns["positive"], strict=True) for text in pair]
+        results = _triplets(data, None)
+        both = [
+            text for pair in zip(results.columns["anchor"], results.columns["positive"], strict=True) for text in pair
+        ]
         return Dataset({"anchor": both[:limit]}, source=name)
     if name in ("stsb", "stsb-train"):
         splits = ("train", "dev", "test") if name == "stsb" else ("train",)

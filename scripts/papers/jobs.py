@@ -57,23 +57,23 @@ class Job:
     @property
     def as_dict(self) -> dict[str, Any]:
         """The job as JSON."""
-        found = {key: value for key, value in asdict(self).items() if value}
-        found["settings"] = {JSON_KEYS.get(key, key): value for key, value in self.settings.items()}
-        return {JSON_KEYS.get(key, key): value for key, value in found.items() if value}
+        results = {key: value for key, value in asdict(self).items() if value}
+        results["settings"] = {JSON_KEYS.get(key, key): value for key, value in self.settings.items()}
+        return {JSON_KEYS.get(key, key): value for key, value in results.items() if value}
 
 
 @lru_cache(1)
 def content() -> dict[str, Any]:
     """runs.toml, with the keys that `like` refers to copied in."""
-    found = read("runs")
-    found["runs"] = {name: _whole(name, found["runs"]) for name in found["runs"]}
-    return found
+    results = read("runs")
+    results["runs"] = {name: _whole(name, results["runs"]) for name in results["runs"]}
+    return results
 
 
 def job(cell: Cell, setting: Setting, models: Mapping[str, str]) -> Job:
     """The job of a cell. `models` replace those of runs.toml, by name. Raises Absent if there is none."""
-    known = content()
-    base = known["bases"][cell.base]
+    names = content()
+    base = names["bases"][cell.base]
     model = models.get(cell.base) or (base.get("model", "") if setting == "full" else "")
     if not model and "why" in base:
         raise Absent(base["why"])
@@ -81,13 +81,13 @@ def job(cell: Cell, setting: Setting, models: Mapping[str, str]) -> Job:
         has = ", ".join(models) if setting == "real" else "one model, a BERT"
         raise Absent(f"the {setting} setting has {has}, and this is {base['model'].removeprefix('hf:')}")
     name, _, data = cell.run.partition("@") if not cell.run.startswith(OWN) else (cell.run, "", "")
-    if name not in known["runs"]:
+    if name not in names["runs"]:
         return Job(cell.run, cell.base, model, setting, inference_template=cell.run)
-    run = known["runs"][name]
+    run = names["runs"][name]
     usual = dict(run.get("settings", {}))
     if setting != "full":
         chosen = {key: value for key, value in usual.items() if key not in ("epochs", "eval_every")}
-        usual = {**chosen, **(known[setting]["settings"] if run.get("method") else {}), **run.get("small", {})}
+        usual = {**chosen, **(names[setting]["settings"] if run.get("method") else {}), **run.get("small", {})}
     settings = {key: _of(value, base["kind"]) for key, value in usual.items() if key != "data"}
     return Job(
         run=cell.run,

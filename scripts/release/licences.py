@@ -49,14 +49,14 @@ def shipped_extras() -> dict[str, list[str]]:
     """The requirements of the product: those that it always has, under "", and those of each extra."""
     extras = PROJECT["project"]["optional-dependencies"]
     return {"": PROJECT["project"]["dependencies"]} | {
-        extra: wanted for extra, wanted in extras.items() if extra not in NOT_SHIPPED
+        extra: names for extra, names in extras.items() if extra not in NOT_SHIPPED
     }
 
 
-def closure(wanted: list[str]) -> Iterator[str]:
+def closure(names: list[str]) -> Iterator[str]:
     """Requirements and theirs, as names: of this system, and as far as they are installed."""
     seen: set[tuple[str, str]] = set()
-    waiting = [(Requirement(text), "") for text in wanted]
+    waiting = [(Requirement(text), "") for text in names]
     while waiting:
         requirement, extra = waiting.pop()
         name = canonicalize_name(requirement.name)
@@ -103,8 +103,8 @@ def is_permissive(expression: str) -> bool:
 def packages() -> dict[str, tuple[str, str]]:
     """Every package that is asked for, with its licence and the extras that ask for it."""
     found: dict[str, set[str]] = {}
-    for extra, wanted in shipped_extras().items():
-        for name in closure(wanted):
+    for extra, names in shipped_extras().items():
+        for name in closure(names):
             found.setdefault(name, set()).add(extra)
     for name, (extra, _) in KNOWN["elsewhere"].items():
         found.setdefault(name, set()).add(extra)

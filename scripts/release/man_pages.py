@@ -37,9 +37,9 @@ def _pages(command: Command, context: Context) -> Iterator[tuple[str, str]]:
     below = []
     if isinstance(command, Group):
         for name in command.list_commands(context):
-            found = command.get_command(context, name)
-            if found is not None and not found.hidden:
-                below.append(Context(found, info_name=name, parent=context))
+            results = command.get_command(context, name)
+            if results is not None and not results.hidden:
+                below.append(Context(results, info_name=name, parent=context))
     yield f"{_name(context)}.1", "\n".join(_page(command, context, below)) + "\n"
     for each in below:
         yield from _pages(each.command, each)
@@ -95,7 +95,7 @@ def _line(text: str) -> str:
 def _text(text: str) -> str:
     """A line of text without a meaning for troff, in ASCII, which may be broken after a `|`."""
     quoted = text.replace("\\", "\\e").replace("-", "\\-").replace("|", "|\\:")
-    quoted = re.sub(r"[^\x00-\x7f]", lambda found: f"\\[u{ord(found[0]):04X}]", quoted)
+    quoted = re.sub(r"[^\x00-\x7f]", lambda results: f"\\[u{ord(results[0]):04X}]", quoted)
     return f"\\&{quoted}" if quoted.startswith((".", "'")) else quoted
 
 

@@ -52,8 +52,10 @@ def press(browser: Any, label: str) -> None:
 
 def _into_view(browser: Any, heading: str) -> None:
     """Scroll to a heading."""
-    found = awaited(lambda: browser.find_elements(By.XPATH, f"//*[self::h2 or self::h3][contains(., '{heading}')]"))[0]
-    browser.execute_script("arguments[0].scrollIntoView()", found)
+    results = awaited(lambda: browser.find_elements(By.XPATH, f"//*[self::h2 or self::h3][contains(., '{heading}')]"))[
+        0
+    ]
+    browser.execute_script("arguments[0].scrollIntoView()", results)
     time.sleep(1)
 
 
@@ -94,9 +96,9 @@ def _choose(browser: Any) -> None:
     awaited(lambda: browser.find_elements(By.CSS_SELECTOR, ".hit .thumb"))
     for css, places in ((".choose", (0, 1)), (".thumb[data-grade='1']", (0,)), (".thumb[data-grade='0']", (1,))):
         for at in places:
-            found = browser.find_elements(By.CSS_SELECTOR, f".hit {css}")[at]
-            if found.get_attribute("aria-pressed") != "true":  # a second press takes the mark back
-                found.click()
+            results = browser.find_elements(By.CSS_SELECTOR, f".hit {css}")[at]
+            if results.get_attribute("aria-pressed") != "true":  # a second press takes the mark back
+                results.click()
     press(browser, "Export 2 selected")
 
 
@@ -108,8 +110,8 @@ def _menus(browser: Any) -> None:
 
 def _exports(browser: Any) -> None:
     """Scroll to the buttons that save a chart."""
-    found = awaited(lambda: browser.find_elements(By.CSS_SELECTOR, ".export"))[0]
-    browser.execute_script("arguments[0].scrollIntoView({block: 'end'})", found)
+    results = awaited(lambda: browser.find_elements(By.CSS_SELECTOR, ".export"))[0]
+    browser.execute_script("arguments[0].scrollIntoView({block: 'end'})", results)
     time.sleep(1)
 
 
@@ -123,8 +125,8 @@ def _lock(browser: Any) -> None:
 def _unfold(label: str) -> Callable[[Any], None]:
     def act(browser: Any) -> None:
         xpath = f"//summary[contains(., {label!r})]"
-        found = awaited(lambda: browser.find_elements(By.XPATH, xpath))[0]
-        found.click()
+        results = awaited(lambda: browser.find_elements(By.XPATH, xpath))[0]
+        results.click()
         time.sleep(SETTLED)
 
     return act

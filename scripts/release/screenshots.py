@@ -76,28 +76,28 @@ def main() -> int:
     parser.add_argument("--home", type=Path, help="a home of indexes that has `sample` and `words`")
     parser.add_argument("--readme", action="store_true", help="the pictures of the README")
     parser.add_argument("--film", action="store_true", help="the first run, as an animated picture")
-    wanted = parser.parse_args()
-    wanted.out.mkdir(parents=True, exist_ok=True)
-    if wanted.film:
-        film(wanted.out / "first-run.gif")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.film:
+        film(options.out / "first-run.gif")
         return 0
     with tempfile.TemporaryDirectory() as own:
-        home = wanted.home or Path(own)
-        if not wanted.home:
+        home = options.home or Path(own)
+        if not options.home:
             with Index.create("sample", home=home) as index:
                 index.sync(SAMPLE)
             _judge(home)
             _crowd(home)
         with served(home) as server:
-            if wanted.readme:
+            if options.readme:
                 for name, theme in README.items():
-                    shoot(server, [name], wanted.out, "", (1360, 850), theme)
-                    few_colours(wanted.out / f"{name}.png")
+                    shoot(server, [name], options.out, "", (1360, 850), theme)
+                    few_colours(options.out / f"{name}.png")
                 return 0
             for size, measures in SIZES.items():
                 for theme in THEMES:
-                    if size in (wanted.size or SIZES):
-                        shoot(server, wanted.page or list(SCENES), wanted.out, f"-{size}-{theme}", measures, theme)
+                    if size in (options.size or SIZES):
+                        shoot(server, options.page or list(SCENES), options.out, f"-{size}-{theme}", measures, theme)
     return 0
 
 
