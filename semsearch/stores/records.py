@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,6 +19,7 @@ from semsearch.utils.vectors import OWN_VECTORS
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _ANYTHING = json.JSONEncoder(default=str)
 _SORTED = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
@@ -205,8 +207,8 @@ def _hash_of_nothing() -> str:
 
 
 def storable(texts: Iterable[str]) -> list[str]:
-    """Those of some names that a store may have: one with an unpaired surrogate is no text in UTF-8."""
-    return [text for text in texts if text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)]
+    """Those of some names that a store may have: one that is no text, or has an unpaired surrogate, is not stored."""
+    return [text for text in texts if isinstance(text, str) and not _SURROGATE.search(text)]
 
 
 def stable_id(uri: str, position: int, text: str) -> str:
