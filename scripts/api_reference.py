@@ -191,11 +191,11 @@ def _methods(node: ast.ClassDef, tree: ast.Module) -> Iterator[tuple[str, ...]]:
 
 def _with_defaults(overload: Function, implementation: Function) -> Function:
     """An overload with the defaults of the implementation in place of `...`."""
-    stored = _defaults(implementation)
+    defaults = _defaults(implementation)
     positional = [each.arg for each in overload.args.args][len(overload.args.args) - len(overload.args.defaults) :]
-    overload.args.defaults = [stored[name] for name in positional]
+    overload.args.defaults = [defaults[name] for name in positional]
     keywords = zip(overload.args.kwonlyargs, overload.args.kw_defaults, strict=True)
-    overload.args.kw_defaults = [stored[each.arg] if default else None for each, default in keywords]
+    overload.args.kw_defaults = [defaults[each.arg] if default else None for each, default in keywords]
     return overload
 
 

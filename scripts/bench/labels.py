@@ -80,12 +80,12 @@ def measure(encoder: Encoder, data: Path) -> None:
     )
     print("|---|---|---|---|---|---|---|")
     for name, (train, test) in sets.items():
-        names, foreign = test.where(in_scope), test.where(lambda label: not in_scope(label))
-        tried, strange = encoded(encoder, names.texts), encoded(encoder, foreign.texts)
+        own, foreign = test.where(in_scope), test.where(lambda label: not in_scope(label))
+        tried, strange = encoded(encoder, own.texts), encoded(encoder, foreign.texts)
         for shots in SHOTS:
             some = train.some(shots)
             labeller = Labeller(encoded(encoder, some.texts), some.labels)
-            row = _row(labeller, tried, names.labels, strange)
+            row = _row(labeller, tried, own.labels, strange)
             print(f"| {name} | {shots or 'all'} a label | " + " | ".join(row) + " |", flush=True)
 
 

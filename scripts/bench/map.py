@@ -105,8 +105,8 @@ def measure(server: Pages, count: int) -> str:
         middle = (x + width / 2, y + height / 2)
 
         def hand(kind: str, dx: float, dy: float, held: int = 0) -> None:
-            shown = {"type": kind, "x": middle[0] + dx, "y": middle[1] + dy, "buttons": held, "clickCount": 1}
-            browser.execute_cdp_cmd("Input.dispatchMouseEvent", shown | {"button": "left" if held else "none"})
+            event = {"type": kind, "x": middle[0] + dx, "y": middle[1] + dy, "buttons": held, "clickCount": 1}
+            browser.execute_cdp_cmd("Input.dispatchMouseEvent", event | {"button": "left" if held else "none"})
 
         def drag() -> None:
             hand("mousePressed", 0, 0, 1)
@@ -128,11 +128,11 @@ def measure(server: Pages, count: int) -> str:
             awaited(lambda: browser.execute_script("return document.querySelectorAll('.passage').length"), PATIENCE)
 
         took = seconds(click)
-        shown = (
+        cells = (
             f"{statistics.median(each):5.1f} {sorted(each)[int(SLOW * len(each))]:6.1f}" for each in (frames, hovers)
         )
         return (
-            f"{count:<8,} {first:7.1f}  {again:7.1f}  {statistics.median(draws):7.1f}  {'  '.join(shown)}  {took:7.1f}"
+            f"{count:<8,} {first:7.1f}  {again:7.1f}  {statistics.median(draws):7.1f}  {'  '.join(cells)}  {took:7.1f}"
         )
 
 
@@ -140,8 +140,8 @@ def watched(browser: Any, act: Callable[[], Any]) -> tuple[Sequence[float], Sequ
     """The ms between frames while `act` runs, and the ms that each drawing of the points took."""
     browser.execute_script(WATCH)
     act()
-    times, shown = browser.execute_script("window.over_ = true; return [window.frames_, window.draws_]")
-    draws = [float(re.findall(r"[\d.]+(?= ms)", one)[0]) for one in shown]
+    times, drawn = browser.execute_script("window.over_ = true; return [window.frames_, window.draws_]")
+    draws = [float(re.findall(r"[\d.]+(?= ms)", one)[0]) for one in drawn]
     return [after - before for before, after in pairwise(times)], draws
 
 

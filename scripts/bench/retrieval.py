@@ -91,8 +91,8 @@ def quality(encoder: Encoder, collections: Sequence[str]) -> tuple[list[Run], st
         pairs = [[run.scores[mode][measure] for measure in MEASURES] for run in runs]
         pairs.append([fmean(column) for column in zip(*pairs, strict=True)])
         rows.append([mode, *(" / ".join(f"{100 * value:.1f}" for value in pair) for pair in pairs)])
-    for title, names in REFERENCE.items():
-        values = [names[run.collection] for run in runs]
+    for title, published in REFERENCE.items():
+        values = [published[run.collection] for run in runs]
         rows.append([title, *(f"{100 * value:.1f}" for value in [*values, fmean(values)])])
     return runs, report.markdown(head, rows)
 

@@ -115,19 +115,19 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("names", nargs="*", metavar="NAME", help="only these faults")
     chosen = options.parse_args().names
-    stored = {fault.name: fault for fault in faults()}
-    if unknown := sorted(set(chosen) - stored.keys()):
-        options.error(f"no fault is called {unknown[0]!r}. Choose from: {', '.join(stored)}")
-    wanted = [stored[name] for name in chosen or stored]
+    by_name = {fault.name: fault for fault in faults()}
+    if unknown := sorted(set(chosen) - by_name.keys()):
+        options.error(f"no fault is called {unknown[0]!r}. Choose from: {', '.join(by_name)}")
+    planned = [by_name[name] for name in chosen or by_name]
     with tempfile.TemporaryDirectory(prefix="semsearch-planted-") as scratch:
         copy_checkout(Path(scratch))
-        code = outcome(Path(scratch), sorted({test for fault in wanted for test in fault.tests}))
+        code = outcome(Path(scratch), sorted({test for fault in planned for test in fault.tests}))
         if code != 0:
             print(f"error: without a fault, the tests end with {code}; repair them first", file=sys.stderr)
             return 1
         print("| planted fault | what it breaks | tests that are to find it | |\n|---|---|---|---|")
         results = []
-        for fault in wanted:
+        for fault in planned:
             results.append(planted(fault, Path(scratch)))
             print(f"| {fault.name} | {fault.breaks} | {', '.join(fault.tests)} | {results[-1]} |", flush=True)
     print(f"\n{results.count('found')} of {len(results)} faults found")

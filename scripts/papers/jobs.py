@@ -72,8 +72,8 @@ def content() -> dict[str, Any]:
 
 def job(cell: Cell, setting: Setting, models: Mapping[str, str]) -> Job:
     """The job of a cell. `models` replace those of runs.toml, by name. Raises Absent if there is none."""
-    names = content()
-    base = names["bases"][cell.base]
+    runs = content()
+    base = runs["bases"][cell.base]
     model = models.get(cell.base) or (base.get("model", "") if setting == "full" else "")
     if not model and "why" in base:
         raise Absent(base["why"])
@@ -81,13 +81,13 @@ def job(cell: Cell, setting: Setting, models: Mapping[str, str]) -> Job:
         has = ", ".join(models) if setting == "real" else "one model, a BERT"
         raise Absent(f"the {setting} setting has {has}, and this is {base['model'].removeprefix('hf:')}")
     name, _, data = cell.run.partition("@") if not cell.run.startswith(OWN) else (cell.run, "", "")
-    if name not in names["runs"]:
+    if name not in runs["runs"]:
         return Job(cell.run, cell.base, model, setting, inference_template=cell.run)
-    run = names["runs"][name]
+    run = runs["runs"][name]
     usual = dict(run.get("settings", {}))
     if setting != "full":
         chosen = {key: value for key, value in usual.items() if key not in ("epochs", "eval_every")}
-        usual = {**chosen, **(names[setting]["settings"] if run.get("method") else {}), **run.get("small", {})}
+        usual = {**chosen, **(runs[setting]["settings"] if run.get("method") else {}), **run.get("small", {})}
     settings = {key: _of(value, base["kind"]) for key, value in usual.items() if key != "data"}
     return Job(
         run=cell.run,
