@@ -1,4 +1,4 @@
-"""The linters beside a run of the whole suite: they begin with it at the lowest priority, and are its last test."""
+"""The linters beside a run of the whole suite: they begin with it at a low priority, and are its last test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Linters:
         self._began = time.time()
         self._output = tempfile.TemporaryFile("w+")  # noqa: SIM115  read once they have ended
         self._process = subprocess.Popen(
-            ["nice", "-n", "19", CHECK], stdout=self._output, stderr=subprocess.STDOUT, start_new_session=True
+            ["nice", "-n", "10", CHECK], stdout=self._output, stderr=subprocess.STDOUT, start_new_session=True
         )
 
     @pytest.hookimpl(tryfirst=True)
