@@ -67,9 +67,9 @@ class OpenStore:
         with self.writing(needs_encoder=False) as writer:
             begun = next((one.encoder for one in other_spaces(self.reader) if not one.complete), "")
             chosen = encoder if encoder is not None else begun or "default"
-            model, owned = encoder_of(chosen, None, self.reader.name), isinstance(chosen, str)
+            model, owned = encoder_of(chosen, None, name), isinstance(chosen, str)
             checked = LazyEncoder(
-                self.reader.name, model.name, model.fingerprint, model.dim, recorded=model.reference, encoder=model
+                name, model.name, model.fingerprint, model.dim, recorded=model.reference, encoder=model
             )
             try:
                 report = writer.reembed(checked, progress, keep_old=keep_old)
