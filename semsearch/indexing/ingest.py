@@ -120,10 +120,11 @@ class Ingest:
         about one document or about LOOKED_UP of them.
         """
         for batch in batches(items, LOOKED_UP, weight=lambda item: weight(document(item)), heaviest=AHEAD_CHARACTERS):
-            ids = {at: each.id for at, item in enumerate(batch) if isinstance(each := document(item), Document)}
-            stamps = self.stamps(list(ids.values()))
-            for at, item in enumerate(batch):
-                yield item, stamps.get(ids.get(at, ""))
+            named = [each if isinstance(each := document(item), Document) else None for item in batch]
+            ids = [each.id if each and isinstance(each.id, str) else "" for each in named]  # `put` refuses any other
+            stamps = self.stamps([uri for uri in ids if uri])
+            for item, uri in zip(batch, ids, strict=True):
+                yield item, stamps.get(uri)
 
     def stamps(self, documents: Sequence[str]) -> dict[str, DocumentRow]:
         """The present stamps of documents that are put next, before any others are asked for."""
