@@ -14,13 +14,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 from semsearch.errors import UsageError
-from semsearch.types import EncoderLike, JsonObject, TruncationStats
+from semsearch.types import TruncationStats
 
 if TYPE_CHECKING:
     from semsearch.models.bundle import Bundle
     from semsearch.models.tokenization import Tokenizer
     from semsearch.prompts import Prompt
-    from semsearch.types import Role, Vectors
+    from semsearch.types import EncoderLike, JsonObject, Role, Vectors
 
 REQUIRED = ("name", "fingerprint", "dim", "encode")
 BYTES_PER_TOKEN = 4  # a rule of thumb: a token has 4 to 5 letters in English, and 3 bytes or more in Chinese

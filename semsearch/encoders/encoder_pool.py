@@ -10,8 +10,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from semsearch.encoders.base import BaseEncoder
+if TYPE_CHECKING:
+    from semsearch.encoders.base import BaseEncoder
 
 
 @dataclass(slots=True)

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from semsearch.encoders.base import BaseEncoder, WrappedEncoder, as_encoder
-from semsearch.encoders.encoder_pool import EncoderPool
 from semsearch.errors import EncoderMismatch, EncodingFailed, NotFound, SemsearchError, UsageError
-from semsearch.types import EncoderLike, TruncationStats
+from semsearch.types import TruncationStats
 from semsearch.utils.untrusted import one_line
 from semsearch.utils.vectors import OWN_VECTORS, defect
 
 if TYPE_CHECKING:
     from semsearch.encoders.encoder import Encoder
-    from semsearch.types import Role, Vectors
+    from semsearch.encoders.encoder_pool import EncoderPool
+    from semsearch.types import EncoderLike, Role, Vectors
 
 
 class LazyEncoder(WrappedEncoder):

@@ -21,33 +21,19 @@ from typing import TYPE_CHECKING, BinaryIO, Self, Unpack, cast, overload
 from semsearch import documents as document_files
 from semsearch import settings
 from semsearch.chunking.splitter import Splitter
-from semsearch.encoders.encoder_pool import EncoderPool
 from semsearch.errors import NotFound, UnknownName, UsageError
 from semsearch.index import reading
 from semsearch.index.open_store import OpenStore, encoder_of
 from semsearch.index.threads import in_a_thread
-from semsearch.indexing import file_states
 from semsearch.search import sql_functions
 from semsearch.search.current_space import CurrentSpace
 from semsearch.search.query_check import make_query, parse_filter
-from semsearch.search.snippets import Snippet, snippets
+from semsearch.search.snippets import snippets
 from semsearch.stores import drivers
-from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.recorded_spaces import other_spaces
 from semsearch.stores.records import Space
 from semsearch.types import (
-    Document,
-    EncoderLike,
-    EncoderProtocol,
-    JsonObject,
-    Progress,
     Query,
-    QueryFields,
-    ReembedReport,
-    Results,
-    SqlRows,
-    SyncReport,
-    Where,
 )
 from semsearch.utils import plugins
 from semsearch.utils.arguments import several, whole_number
@@ -60,8 +46,24 @@ if TYPE_CHECKING:
     from semsearch.analysis.analysis import Analysis
     from semsearch.documents.loaders import Fields
     from semsearch.documents.page_image import PageImage
+    from semsearch.encoders.encoder_pool import EncoderPool
     from semsearch.indexing.sources import SyncOptions
-    from semsearch.types import Vectors
+    from semsearch.search.snippets import Snippet
+    from semsearch.stores.protocol import StoreWriter
+    from semsearch.types import (
+        Document,
+        EncoderLike,
+        EncoderProtocol,
+        JsonObject,
+        Progress,
+        QueryFields,
+        ReembedReport,
+        Results,
+        SqlRows,
+        SyncReport,
+        Vectors,
+        Where,
+    )
 
 
 def _silent(_: Progress) -> None:
@@ -387,6 +389,8 @@ class Index:
         the document was read from no PDF, Unreadable where PDFium fails or takes longer than half a minute.
         """
         with self._reader.snapshot():
+            from semsearch.indexing import file_states  # which a search does without
+
             source = file_states.source_of(self._reader, document)
         if source is None or source.loader != "pdf":
             raise UsageError(f"{document!r} was not read from a PDF, so it has no page.", "Read its text instead.")

@@ -11,15 +11,15 @@ from semsearch.encoders.base import as_encoder
 from semsearch.encoders.index_encoder import LazyEncoder, NoEncoder, load
 from semsearch.errors import UsageError
 from semsearch.indexing.dry_run import DryRunWriter
-from semsearch.search.current_space import CurrentSpace
 from semsearch.stores import drivers
-from semsearch.stores.protocol import StoreReader, StoreWriter
 from semsearch.stores.recorded_spaces import other_spaces
-from semsearch.stores.records import Space
 
 if TYPE_CHECKING:
     from semsearch.encoders.base import BaseEncoder
     from semsearch.indexing.writer import IndexWriter
+    from semsearch.search.current_space import CurrentSpace
+    from semsearch.stores.protocol import StoreReader, StoreWriter
+    from semsearch.stores.records import Space
     from semsearch.types import EncoderLike, Progress, ReembedReport
 
 

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.errors import NotFound
-from semsearch.stores.protocol import StoreReader
-from semsearch.stores.records import Space, StoredPassage
-from semsearch.types import Document, JsonObject
 from semsearch.utils.arguments import whole_number
 from semsearch.utils.vectors import row_ids
 
 if TYPE_CHECKING:
     from semsearch.stores.filters import Filter
-    from semsearch.types import Vectors
+    from semsearch.stores.protocol import StoreReader
+    from semsearch.stores.records import Space, StoredPassage
+    from semsearch.types import Document, JsonObject, Vectors
 
 
 def pages(reader: StoreReader, condition: Filter | None, size: int) -> Iterator[list[JsonObject]]:

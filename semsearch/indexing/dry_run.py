@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Self
 
-from semsearch.stores.protocol import Rebuild, StoreReader
-from semsearch.stores.records import Entry, Source, Space
-
 if TYPE_CHECKING:
+    from semsearch.stores.protocol import Rebuild, StoreReader
+    from semsearch.stores.records import Entry, Source, Space
     from semsearch.types import Ids, JsonObject, Metadata, Progress, Vectors
 
 

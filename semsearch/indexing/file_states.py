@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from semsearch.documents.file_access import FilePresence
 from semsearch.errors import NotFound
-from semsearch.stores.protocol import StoreReader
-from semsearch.stores.records import UNFINISHED, UNSURE, Source
-from semsearch.types import DocumentState
+from semsearch.stores.records import UNFINISHED, UNSURE
+
+if TYPE_CHECKING:
+    from semsearch.stores.protocol import StoreReader
+    from semsearch.stores.records import Source
+    from semsearch.types import DocumentState
 
 
 def states(reader: StoreReader, ids: Sequence[str] | None = None) -> dict[str, DocumentState]:

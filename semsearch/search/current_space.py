@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from semsearch.encoders.encoder_pool import EncoderPool
 from semsearch.encoders.index_encoder import LazyEncoder
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import NotFound
 from semsearch.search.searcher import Searcher
 from semsearch.stores import recipe_trust
-from semsearch.stores.protocol import StoreReader
 from semsearch.stores.recorded_spaces import other_spaces
-from semsearch.stores.records import Space
-from semsearch.types import EncoderLike
+
+if TYPE_CHECKING:
+    from semsearch.encoders.encoder_pool import EncoderPool
+    from semsearch.stores.protocol import StoreReader
+    from semsearch.stores.records import Space
+    from semsearch.types import EncoderLike
 
 T = TypeVar("T")
 

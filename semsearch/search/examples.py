@@ -10,13 +10,13 @@ import numpy as np
 
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.errors import NotFound, UsageError
-from semsearch.stores.protocol import StoreReader
-from semsearch.types import Document, EncoderProtocol, Query
+from semsearch.types import Document
 from semsearch.utils.passage_context import embedded
 from semsearch.utils.vectors import row_ids, unit_rows
 
 if TYPE_CHECKING:
-    from semsearch.types import Ids, Vectors
+    from semsearch.stores.protocol import StoreReader
+    from semsearch.types import EncoderProtocol, Ids, Query, Vectors
 
 
 class Target(NamedTuple):

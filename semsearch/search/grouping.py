@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from semsearch.documents.file_access import FilePresence
 from semsearch.search import shared_words
-from semsearch.stores.protocol import StoreReader
-from semsearch.stores.records import StoredPassage
-from semsearch.types import Query
+
+if TYPE_CHECKING:
+    from semsearch.stores.protocol import StoreReader
+    from semsearch.stores.records import StoredPassage
+    from semsearch.types import Query
 
 FIRST = 4  # passages for each hit, whose documents are looked up first
 SHINGLE = 5

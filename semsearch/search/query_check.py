@@ -9,11 +9,12 @@ from numbers import Real
 from typing import TYPE_CHECKING, get_args
 
 from semsearch.errors import BadFilter, UnknownName, UsageError
-from semsearch.types import Group, Mode, Query, QueryFields, Where
+from semsearch.types import Group, Mode, Query, QueryFields
 from semsearch.utils.arguments import between, whole_number
 
 if TYPE_CHECKING:
     from semsearch.stores.filters import Filter
+    from semsearch.types import Where
 
 LONGEST = 200_000  # characters of all texts of a query; an encoder reads some thousand of them at most
 FIELDS = tuple(QueryFields.__annotations__)

@@ -23,15 +23,16 @@ import numpy as np
 from semsearch import settings
 from semsearch.encoders import rerankers
 from semsearch.errors import SemsearchError, UsageError
-from semsearch.stores.protocol import StoreReader
-from semsearch.types import Document, Hit, JsonObject, Passage, Query, RerankerLike
+from semsearch.types import Document, Passage
 from semsearch.utils.passage_context import embedded
 from semsearch.utils.untrusted import one_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from semsearch.stores.protocol import StoreReader
     from semsearch.stores.records import StoredPassage
+    from semsearch.types import Hit, JsonObject, Query, RerankerLike
 
     Scores = NDArray[np.float64]  # (n,)
 

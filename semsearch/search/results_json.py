@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import TYPE_CHECKING
 
-from semsearch.types import Hit, JsonObject, Results
 from semsearch.utils.quantities import rounded_down
+
+if TYPE_CHECKING:
+    from semsearch.types import Hit, JsonObject, Results
 
 
 def results_object(results: Results, head: JsonObject, *, explain: bool = False) -> JsonObject:

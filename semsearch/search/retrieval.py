@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.search import fusion
-from semsearch.stores.protocol import Allowed, Lexical, StoreReader
-from semsearch.types import JsonObject, Query
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
-    from semsearch.types import Vectors
+    from semsearch.stores.protocol import Allowed, Lexical, StoreReader
+    from semsearch.types import JsonObject, Query, Vectors
 
 DEPTH = 300  # candidates of each channel at least: a document's passages add up, and cosines are compared with the last
 NEAREST = 30  # candidates at least where the cosine alone decides

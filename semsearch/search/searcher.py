@@ -15,22 +15,23 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from semsearch.encoders.index_encoder import refuse
-from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import EncodingFailed, NotFound, UsageError
 from semsearch.search import reranking, retrieval
 from semsearch.search.examples import Examples
-from semsearch.search.grouping import Collapsed, CollapsedHit, collapse
+from semsearch.search.grouping import collapse
 from semsearch.search.query_check import check, parse_filter, texts_to_encode
-from semsearch.search.retrieval import Candidates, Ranking
 from semsearch.stores import null_queries
-from semsearch.stores.protocol import StoreReader
-from semsearch.stores.records import Space
-from semsearch.types import Hit, JsonObject, Query, Results
+from semsearch.types import Hit, Results
 from semsearch.utils import strength
 from semsearch.utils.quantities import rounded_down
 
 if TYPE_CHECKING:
-    from semsearch.types import Vectors
+    from semsearch.encoders.query_cache import QueryCache
+    from semsearch.search.grouping import Collapsed, CollapsedHit
+    from semsearch.search.retrieval import Candidates, Ranking
+    from semsearch.stores.protocol import StoreReader
+    from semsearch.stores.records import Space
+    from semsearch.types import JsonObject, Query, Vectors
     from semsearch.utils.strength import NullDistribution
 
 NO_STRENGTH = "Leave out min_strength.", "Leave out --min-strength."  # in Python, and at the command line

@@ -6,16 +6,19 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from semsearch.chunking.sentences import after_space, sentences
-from semsearch.encoders.query_cache import QueryCache
 from semsearch.search.page_names import has_short_parts
-from semsearch.stores.protocol import StoreReader
 from semsearch.stores.sql import lexical_search
-from semsearch.types import Hit, Query, Results
 from semsearch.utils.vectors import OWN_VECTORS
+
+if TYPE_CHECKING:
+    from semsearch.encoders.query_cache import QueryCache
+    from semsearch.stores.protocol import StoreReader
+    from semsearch.types import Hit, Query, Results
 
 LEAST = 160  # characters: two lines of a page
 FRONT_MATTER = re.compile(r"\s*(---|\+\+\+)[^\S\n]*\n.*?\n(?:\1|\.\.\.)[^\S\n]*(?:\n|$)", re.DOTALL)  # YAML, TOML

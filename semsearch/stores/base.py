@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.stores.protocol import StoreReader
-from semsearch.types import JsonObject
-
 if TYPE_CHECKING:
-    from semsearch.types import Ids
+    from semsearch.stores.protocol import StoreReader
+    from semsearch.types import Ids, JsonObject
 
 AT_ONCE = 1000  # passages that are read together
 

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.stores.protocol import StoreReader
-from semsearch.stores.records import Space
 from semsearch.utils import user_cache
-from semsearch.utils.strength import NullDistribution, null_distribution
+from semsearch.utils.strength import null_distribution
 from semsearch.utils.vectors import defect
 
 if TYPE_CHECKING:
+    from semsearch.stores.protocol import StoreReader
+    from semsearch.stores.records import Space
     from semsearch.types import EncoderProtocol, Vectors
+    from semsearch.utils.strength import NullDistribution
 
 FILE = Path(__file__).with_suffix(".tsv")
 

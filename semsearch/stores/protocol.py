@@ -16,15 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 from semsearch.errors import UsageError
-from semsearch.stores.records import DocumentRow, Entry, Salvaged, Source, Space, StoredPassage, StoreState
-from semsearch.types import Document, Facet, JsonObject, Progress, Skipped
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from semsearch.stores.filters import Filter
-    from semsearch.types import Ids, Metadata, Vectors
+    from semsearch.stores.records import DocumentRow, Entry, Salvaged, Source, Space, StoredPassage, StoreState
+    from semsearch.types import Document, Facet, Ids, JsonObject, Metadata, Progress, Skipped, Vectors
 
 
 Rebuild: TypeAlias = Literal["due", "grown", "doubled", "always"]

@@ -8,10 +8,13 @@ read because of them.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from semsearch.errors import Corrupt
 from semsearch.stores.recorded_spaces import KEY as OTHER_SPACES
-from semsearch.types import JsonMapping, JsonObject
+
+if TYPE_CHECKING:
+    from semsearch.types import JsonMapping, JsonObject
 
 KEY = "set_aside"
 SHIPPED = ("default", "hashing")  # encoders that are never downloaded

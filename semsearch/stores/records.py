@@ -11,13 +11,13 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.errors import Unreadable, UsageError
-from semsearch.types import Document, JsonObject, Passage
+from semsearch.types import Document, Passage
 from semsearch.utils.passage_context import embedded
-from semsearch.utils.strength import NullDistribution
 from semsearch.utils.vectors import OWN_VECTORS
 
 if TYPE_CHECKING:
-    from semsearch.types import Vectors
+    from semsearch.types import JsonObject, Vectors
+    from semsearch.utils.strength import NullDistribution
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))

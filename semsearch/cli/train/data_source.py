@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
+from semsearch import training
 from semsearch.cli.lookup import check_split, open_index
 from semsearch.cli.options import Options, value
 from semsearch.cli.output import console
@@ -50,12 +51,10 @@ class DataSource:
             raise UsageError("there is no training data.", "Pass --data FILE or --from-index NAME.")
         if self.data is None:
             return self._passages(options, self.from_index or "")
-        from semsearch.training import parse_columns, read_dataset
-
         check_split(self.data, "an encoder", yes=True)
-        return read_dataset(
+        return training.read_dataset(
             self.data,
-            columns=parse_columns(self.columns or ()),
+            columns=training.parse_columns(self.columns or ()),
             labels=[each.strip() for each in self.labels.split(",")] if self.labels else (),
             prefer=prefer,
             granularity=self.granularity or "sentences",
@@ -78,11 +77,9 @@ class DataSource:
         for option, chosen in (("--columns", self.columns), ("--labels", self.labels)):
             if chosen:
                 raise UsageError(f"the passages of an index have no {option[2:]}.", f"Omit {option}.")
-        from semsearch.training import dataset_of_texts
-
         granularity = self.granularity or "passages"
         with open_index(options, name) as index:
-            return dataset_of_texts(
+            return training.dataset_of_texts(
                 index.analysis.texts(), f"index {name}", granularity=granularity, max_samples=self.max_samples
             )
 

@@ -17,7 +17,6 @@ from semsearch.cli.options import Options, value
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import sync_progress
 from semsearch.errors import UsageError
-from semsearch.export import require_packages
 from semsearch.models import bundle as bundles
 from semsearch.models.model_ref import Reference
 from semsearch.utils.quantities import count
@@ -44,7 +43,7 @@ class FollowUp:
     def check(self, options: Options, out: Path, *, force: bool) -> None:
         """Raises before training for errors that would occur after it. `out` is the folder of the run."""
         if self.export is not None:
-            require_packages("--export")
+            exporting.require_packages("--export")
         if self.index is None:
             if self.name is not None:
                 raise UsageError(f"-n {self.name} names an index, but there is nothing to index.", "Pass --index PATH.")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import semsearch
+from semsearch import training
 from semsearch.cli.options import Options, value
 from semsearch.cli.output import console
 from semsearch.errors import UnknownName, UsageError
@@ -92,10 +93,8 @@ class Plan:
 
     def config(self, settings: Settings) -> TrainingConfig:
         """The configuration of the first run. Raises UnknownName, UsageError for options that the method lacks."""
-        from semsearch.training import TrainingConfig
-
         changed = {name: value for name, value in self.hyperparameters.items() if value is not None}
-        found = TrainingConfig(
+        found = training.TrainingConfig(
             method=self.method,
             base=self.reference,
             seed=self.seeds[0],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from semsearch import settings
+from semsearch import settings, training
 from semsearch.cli.options import (
     DeviceOption,
     JsonFlag,
@@ -105,8 +105,6 @@ def train(
     if not options.quiet:
         console.note(f"validation: {description}")
     encode, teacher_name = load_teacher(plan, teacher, config.device, options, trust=trust)
-    from semsearch import training
-
     with training_progress(options, plan.jobs(out, force=force)) as report:
         run = training.TrainingOptions(dev, encode, teacher_name, force, trust, report, preparing)
         if len(plan.seeds) > 1:

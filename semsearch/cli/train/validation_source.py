@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
+from semsearch import training
 from semsearch.cli.lookup import check_split
 from semsearch.cli.options import value
 from semsearch.errors import NotFound, UsageError
@@ -52,10 +53,8 @@ class ValidationSource:
             return examples, stsb, "STS-B dev"
         if self.validation is None or count is not None:
             return self._hold_out(examples, count or 0)
-        from semsearch.training import read_dataset, validation_of
-
         path = Path(self.validation)
-        dev = validation_of(read_dataset(path, yes=yes), path.name)
+        dev = training.validation_of(training.read_dataset(path, yes=yes), path.name)
         return examples, dev, dev.measure
 
     def _hold_out(self, examples: Dataset, count: int) -> tuple[Dataset, Validation | None, str]:
@@ -86,7 +85,6 @@ class ValidationSource:
     def _stsb(self) -> Validation | None:
         """STS-B dev; None where it is neither requested nor available."""
         from semsearch.evaluation import sts_pairs
-        from semsearch.training import SimilarityValidation
 
         folder = self.data_dir or os.environ.get(DATA)
         if not folder and self.validation is None:
@@ -100,4 +98,4 @@ class ValidationSource:
                 return None
             fix = "Pass the folder that contains STS/ and SICK/: --data-dir DIR."  # other commands have another flag
             raise NotFound(error.message, fix) from error
-        return SimilarityValidation(dev.pairs, dev.gold)
+        return training.SimilarityValidation(dev.pairs, dev.gold)

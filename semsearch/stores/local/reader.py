@@ -20,14 +20,12 @@ from semsearch.stores.local.filtering.allowed import AllowedIds, RecentFilters
 from semsearch.stores.local.full_text import lexical
 from semsearch.stores.local.full_text.matching import containing
 from semsearch.stores.local.full_text.postings import Postings
-from semsearch.stores.local.integrity import verify
 from semsearch.stores.local.location import require_store
 from semsearch.stores.local.reading.documents import DocumentReader
 from semsearch.stores.local.reading.passages import PassageReader
 from semsearch.stores.local.vectors.space_vectors import SpaceVectors
-from semsearch.stores.protocol import Allowed, Dense, Lexical, of_this_store
+from semsearch.stores.protocol import Dense, of_this_store
 from semsearch.stores.records import Space, StoreState
-from semsearch.types import Facet, JsonObject, Progress
 from semsearch.utils.strength import NullDistribution
 from semsearch.vector_index.searcher import VectorSearcher
 
@@ -35,7 +33,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from semsearch.stores.filters import Filter
-    from semsearch.types import Ids, Vectors
+    from semsearch.stores.protocol import Allowed, Lexical
+    from semsearch.types import Facet, Ids, JsonObject, Progress, Vectors
 
 
 class LocalReader(DocumentReader, PassageReader):
@@ -173,6 +172,8 @@ class LocalReader(DocumentReader, PassageReader):
     # ---- verification
 
     def verify(self, progress: Callable[[Progress], None]) -> list[str]:
+        from semsearch.stores.local.integrity import verify  # six modules that a search does without
+
         found = verify.verify(self._db, progress)
         spaces = [SpaceVectors(self._db, space) for (space,) in self._db.rows("SELECT id FROM spaces")]
         return found + [problem for space in spaces for problem in space.problems()]

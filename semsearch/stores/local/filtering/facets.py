@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from semsearch.stores.sql import facet_counts
 from semsearch.stores.sql.facet_counts import KeyCount
-from semsearch.types import Facet
+
+if TYPE_CHECKING:
+    from semsearch.types import Facet
 
 _ISO = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*"
 _KEYS = f"""

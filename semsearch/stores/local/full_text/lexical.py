@@ -7,12 +7,12 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from semsearch.stores.local.full_text.matching import Fts5Matching
-from semsearch.stores.protocol import Lexical
 from semsearch.stores.sql import lexical_search
 from semsearch.stores.sql.query_terms import query_terms
 
 if TYPE_CHECKING:
     from semsearch.stores.local.full_text.postings import Postings
+    from semsearch.stores.protocol import Lexical
     from semsearch.types import Ids
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from semsearch.stores.local.database.schema import POSTINGS
 from semsearch.stores.local.full_text.matching import counted, known_terms
 from semsearch.stores.local.full_text.occurrences import TABLES, occurrences, short_run, totals
-from semsearch.stores.local.full_text.segments import Sealed, decoded, load, stamp
+from semsearch.stores.local.full_text.segments import decoded, load, stamp
 from semsearch.stores.local.full_text.sums import Found, best_sums
 from semsearch.stores.sql import bm25
 from semsearch.stores.sql.lexical_search import most_informative
@@ -28,7 +28,7 @@ from semsearch.stores.sql.tokenizer import GRAMS, ROW, WORDS, Tokens, cut
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.stores.local.full_text.segments import Places
+    from semsearch.stores.local.full_text.segments import Places, Sealed
     from semsearch.stores.sql.bm25 import Scores, Sizes
     from semsearch.types import Ids
 

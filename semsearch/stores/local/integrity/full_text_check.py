@@ -10,11 +10,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 from semsearch.stores.local.database import sqlite
-from semsearch.stores.local.database.connection import Connection
 from semsearch.stores.local.database.steps import watched
 from semsearch.stores.local.location import DATABASE
+
+if TYPE_CHECKING:
+    from semsearch.stores.local.database.connection import Connection
 
 TABLES = {"passages_fts": "passages", "passages_cjk": "passages_cjk_text"}  # and where their texts are
 _PARTS = ("data", "idx", "docsize", "config")

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from semsearch.stores.local.database.connection import Connection
 from semsearch.stores.local.database.schema import POSTINGS
 from semsearch.stores.local.database.sqlite import Damaged
 from semsearch.stores.local.full_text.sealing import known
-from semsearch.stores.local.full_text.segments import Sealed, decoded, load
+from semsearch.stores.local.full_text.segments import decoded, load
 from semsearch.stores.sql.tokenizer import ROW, Tokens
 
 if TYPE_CHECKING:
+    from semsearch.stores.local.database.connection import Connection
+    from semsearch.stores.local.full_text.segments import Sealed
     from semsearch.stores.sql.bm25 import Sizes
     from semsearch.types import Ids
 

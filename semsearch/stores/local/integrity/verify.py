@@ -13,19 +13,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import cache
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from semsearch.errors import Locked, SemsearchError
 from semsearch.stores.local.database import commit_record, schema, sqlite
-from semsearch.stores.local.database.connection import Connection, Row
 from semsearch.stores.local.database.row_checksums import COLUMNS
 from semsearch.stores.local.database.schema import CHECKSUMS, FLOAT16, HASHES, SPACES, TEXT, document_text, vector_crc
 from semsearch.stores.local.database.steps import Steps, watched
 from semsearch.stores.local.integrity import full_text_check, postings_check
 from semsearch.stores.local.integrity.ahead import Ahead
 from semsearch.stores.records import meta_hash, stable_id, text_hash
-from semsearch.types import Progress
+
+if TYPE_CHECKING:
+    from semsearch.stores.local.database.connection import Connection, Row
+    from semsearch.types import Progress
 
 MOST_OF_A_KIND = 5  # problems of one kind that are listed; more are counted
 _PASSAGES = [

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from semsearch.errors import Corrupt
 from semsearch.stores.local.database import sqlite
-from semsearch.stores.local.database.connection import MOST_PARAMETERS, Connection, Row, pieces
+from semsearch.stores.local.database.connection import MOST_PARAMETERS, pieces
 from semsearch.stores.local.database.schema import HASHES, TEXT, document_text
 from semsearch.stores.records import HASH, Bookmark, DocumentRow, Source, meta_hash, text_hash
 from semsearch.types import Document, Mark
+
+if TYPE_CHECKING:
+    from semsearch.stores.local.database.connection import Connection, Row
 
 ROWS_PER_QUERY = 10_000
 BOOKMARK = "bookmark of "  # and the id of a source: a key of the table `meta`

@@ -11,7 +11,6 @@ import numpy as np
 
 from semsearch.errors import Corrupt
 from semsearch.stores.local.database import sqlite
-from semsearch.stores.local.database.connection import Connection, Row
 from semsearch.stores.local.database.row_checksums import first_passage_crc, passage_crc
 from semsearch.stores.local.database.schema import CHECKSUMS
 from semsearch.stores.local.vectors.space_vectors import SpaceVectors
@@ -19,6 +18,7 @@ from semsearch.stores.local.vectors.vector_rows import VectorRows
 from semsearch.stores.records import StoredPassage
 
 if TYPE_CHECKING:
+    from semsearch.stores.local.database.connection import Connection, Row
     from semsearch.types import Ids, Vectors
 
 MOST_SIBLINGS = 8  # passages of a document, for each id, that are read in place of looking for the id

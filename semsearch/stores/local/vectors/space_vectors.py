@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.errors import NotFound, SemsearchError
-from semsearch.stores.local.database.connection import Connection, Row, pieces
+from semsearch.stores.local.database.connection import pieces
 from semsearch.stores.local.vectors.vector_rows import VectorRows, decoded
-from semsearch.stores.protocol import Rebuild
-from semsearch.types import JsonObject
 from semsearch.utils import plugins
 from semsearch.vector_index import backends, cache_files
-from semsearch.vector_index.cache_files import CacheFile, OpenCache
+from semsearch.vector_index.cache_files import CacheFile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.types import Ids, VectorIndex, Vectors
+    from semsearch.stores.local.database.connection import Connection, Row
+    from semsearch.stores.protocol import Rebuild
+    from semsearch.types import Ids, JsonObject, VectorIndex, Vectors
+    from semsearch.vector_index.cache_files import OpenCache
 
 GROWTH: dict[Rebuild, float] = {"grown": cache_files.DELTA_SHARE, "doubled": 1.0}
 CACHES = 2  # files: the newest, and one to fall back to

@@ -15,11 +15,11 @@ import numpy as np
 
 from semsearch.errors import Corrupt
 from semsearch.stores.local.database import sqlite
-from semsearch.stores.local.database.connection import Connection, Row
 from semsearch.stores.local.database.schema import FLOAT16, vector_crcs
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
+    from semsearch.stores.local.database.connection import Connection, Row
     from semsearch.types import Ids, Vectors
 
 KEPT_BYTES = 1 << 22  # of unit rows: 2,730 of 384 numbers
