@@ -11,11 +11,10 @@ from starlette.types import ASGIApp
 
 from semsearch.serve import problems
 from semsearch.serve.access import Token
-from semsearch.serve.gate import Gate
+from semsearch.serve.gate import Gate, Rates
 from semsearch.serve.metrics import Metrics
 from semsearch.serve.openapi import describe
 from semsearch.serve.options import ServeOptions
-from semsearch.serve.rates import Rates
 from semsearch.serve.routes import compatible, documents, health, indexes, texts
 from semsearch.serve.service import Service
 from semsearch.utils.web.visitors import Visitors, here

@@ -13,8 +13,8 @@ from helpers.serving import Serving, serving
 from starlette.exceptions import HTTPException
 
 from semsearch import Index
+from semsearch.serve.gate import Rates
 from semsearch.serve.problems import Refused
-from semsearch.serve.rates import Rates
 from semsearch.serve.receiving import streamed
 
 READ, WRITE, ADMIN = "reader-0123456789", "writer-0123456789", "admin-01234567890"
