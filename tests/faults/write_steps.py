@@ -30,16 +30,16 @@ FUNCTIONS = (  # module:function or module:class.method; an imported function is
     f"{LOCAL}.folder:_fill",
     f"{LOCAL}.folder:sync_file",
     f"{LOCAL}.folder:sync_folder",
-    f"{LOCAL}.connection:Connection.close",
-    f"{LOCAL}.commit_record:CommitRecord.acknowledge",
-    f"{LOCAL}.commit_record:forget",
-    f"{LOCAL}.schema:migrate",
+    f"{LOCAL}.database.connection:Connection.close",
+    f"{LOCAL}.database.commit_record:CommitRecord.acknowledge",
+    f"{LOCAL}.database.commit_record:forget",
+    f"{LOCAL}.database.schema:migrate",
     f"{LOCAL}.backup:_pack",
     f"{LOCAL}.backup:_unpack",
     f"{LOCAL}.backup:_prepare",
     f"{LOCAL}.backup:sync_file",
     f"{LOCAL}.backup:sync_folder",
-    f"{LOCAL}.space_vectors:SpaceVectors.build_cache",
+    f"{LOCAL}.vectors.space_vectors:SpaceVectors.build_cache",
     f"{LOCAL}.writer:sweep_caches",
     f"{LOCAL}.writing.spaces:sweep_caches",
     "semsearch.vector_index.cache_files:write",
@@ -141,10 +141,10 @@ def _note_changes(changed: list[tuple[str, list[str]]]) -> None:
         replace(self, entries, space)
         changed.append(("put", [entry.document.id for entry in entries]))
 
-    def noted_delete(self: Any, uris: Iterable[str]) -> int:
-        wanted = list(uris)
-        removed: int = delete(self, wanted)
-        changed.append(("deleted", wanted))
+    def noted_delete(self: Any, uris: Iterable[str] = (), *, sources: Iterable[int] = ()) -> int:
+        deleted = list(uris)
+        removed: int = delete(self, deleted, sources=sources)
+        changed.append(("deleted", deleted))
         return removed
 
     writer.replace, writer.delete = noted_replace, noted_delete
