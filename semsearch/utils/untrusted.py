@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from semsearch.types import Skipped
+if TYPE_CHECKING:
+    from semsearch.types import Skipped
 
 T = TypeVar("T")
 # C0 and C1 controls, line and paragraph separators, and what reverses the direction of text
