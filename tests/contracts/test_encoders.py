@@ -30,9 +30,10 @@ TEXTS = (
 )
 
 
-BACKEND = re.compile(r"^class \w+\((?:Encoder|Bundle|Torch)Backend\):", re.MULTILINE)
-FILES = [path for path in sorted(Path(encoders.__path__[0]).glob("*.py")) if BACKEND.search(path.read_text("utf-8"))]
-BACKENDS = [path.stem for path in FILES if path.stem not in ("base", "torch_backend")]  # those are the base classes
+BACKEND = re.compile(r"^class (\w+?)(?:Backend|Encoder)\((Encoder|Bundle|Torch)Backend\):", re.MULTILINE)
+SOURCES = [path.read_text("utf-8") for path in sorted(Path(encoders.__path__[0]).glob("*.py"))]
+CLASSES = [match for source in SOURCES for match in BACKEND.findall(source)]
+BACKENDS = sorted({name.lower() for name, _ in CLASSES} - {base.lower() for _, base in CLASSES})
 
 
 def test_every_back_end_is_found() -> None:

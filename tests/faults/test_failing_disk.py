@@ -101,9 +101,9 @@ def test_a_full_disk_is_told_and_the_command_completes_once_there_is_room(
     tmp_path: Path, origin: Path, healthy: Callable[[str], Healthy]
 ) -> None:
     became: Counter[str] = Counter()
-    count, chance, used = trials(4, 50), random.Random(2), size(origin) // 1024
+    count, chance, used = trials(8, 50), random.Random(2), size(origin) // 1024
     for number in range(count):
-        for command in chosen(number, 2):
+        for command in chosen(number, 3):
             right, folder = healthy(command), tmp_path / "small"
             with small_disk(folder, used + chance.randrange(8, 900)):
                 place = Place.made(folder / "place", origin)
@@ -159,13 +159,11 @@ def test_errors_of_the_disk_are_told(
     failing: Mount, origin: Path, healthy: Callable[[str], Healthy], operations: Callable[[str], dict[str, int]]
 ) -> None:
     became: Counter[str] = Counter()
-    count, chance, names = trials(6, 100), random.Random(4), list(COMMANDS)
+    count, chance, names = trials(16, 100), random.Random(4), list(COMMANDS)
     for number in range(count):
-        command, kind = (
-            names[number * 7 % len(names)],
-            ("read", "write", "read", "fsync", "write", "truncate")[number % 6],
-        )
-        after = chance.randrange(max(1, operations(command).get(kind, 0)))
+        command, kinds = names[number * 7 % len(names)], ("read", "write", "read", "fsync", "write", "truncate")
+        kind = next(kind for kind in (kinds[number % 6], "read") if operations(command).get(kind))
+        after = chance.randrange(operations(command)[kind])
         with failing_place(failing, origin, f"error {number}") as place:
             right = healthy(command)
             once = chance.random() < 0.3
@@ -175,7 +173,7 @@ def test_errors_of_the_disk_are_told(
             cause = f"{BROKEN}|is damaged" if lenient else BROKEN
             became[check(place, command, cause, right, failing.fail, codes=codes)] += 1
     record("error of the disk", count, **became)
-    assert became["told"] > count / 3, became
+    assert became["told"] > count / 5, became  # a third of the operations matter: the rest is read again, or spare
 
 
 def test_a_disk_that_vanishes_is_told(

@@ -139,6 +139,7 @@ ONLY_IN_PYTHON = {
     "current_space.py",
     "encoder.py",
     "index.py",
+    "open_store.py",
     "query_check.py",
     "sts.py",
     "writer.py",
