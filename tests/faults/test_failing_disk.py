@@ -166,14 +166,14 @@ def test_errors_of_the_disk_are_told(
         after = chance.randrange(operations(command)[kind])
         with failing_place(failing, origin, f"error {number}") as place:
             right = healthy(command)
-            once = chance.random() < 0.3
+            once = number % 3 == 2  # the others go on failing
             failing.fail(kind=kind, after=after, once=once)
             codes = (1, 5) if command in ("verify", "salvage") else (1,)
             lenient = once or command == "salvage"  # SQLite says malformed; salvage lists it as lost
             cause = f"{BROKEN}|is damaged" if lenient else BROKEN
             became[check(place, command, cause, right, failing.fail, codes=codes)] += 1
     record("error of the disk", count, **became)
-    assert became["told"] > count / 5, became  # a third of the operations matter: the rest is read again, or spare
+    assert became["told"] > count / 3, became
 
 
 def test_a_disk_that_vanishes_is_told(
