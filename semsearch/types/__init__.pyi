@@ -16,6 +16,7 @@ from .documents import DocumentState as DocumentState
 from .documents import Facet as Facet
 from .documents import FileType as FileType
 from .documents import Mark as Mark
+from .documents import Omission as Omission
 from .documents import Passage as Passage
 from .documents import Skipped as Skipped
 from .documents import SqlRows as SqlRows

@@ -22,11 +22,22 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
+class Omission:
+    """What a loader left out of a document on purpose: a kind, such as "navigation" or "script", and its letters.
+
+    Letters are characters that are not white space. Where a kind cannot be counted, as a picture, `letters` is 0.
+    """
+
+    kind: str
+    letters: int
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """One text to search, under an `id` that is unique within an index.
 
     `marks` are sorted by start. `lines`: a line of `text` is a line of the source file, so a passage has a line number;
-    a text extracted from HTML or PDF has no such lines.
+    a text extracted from HTML or PDF has no such lines. `omissions`: what its loader left out, each kind once.
     """
 
     id: str
@@ -35,6 +46,7 @@ class Document:
     title: str | None = None
     marks: tuple[Mark, ...] = ()
     lines: bool = False
+    omissions: tuple[Omission, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import struct
 from typing import BinaryIO, NamedTuple, TypeVar
 
 from semsearch.documents.parsing.json_size import has_too_many_values
-from semsearch.types import Document, JsonMapping, JsonObject, Mark, Skipped
+from semsearch.types import Document, JsonMapping, JsonObject, Mark, Omission, Skipped
 
 MOST_VALUES = 500_000  # the marks of a long document are among them
 _T = TypeVar("_T")
@@ -76,7 +76,8 @@ def packed_item(item: Document | Skipped, most: int) -> bytes:
     if isinstance(item, Skipped):
         return packed({"kind": "skipped", "path": item.path, "reason": item.reason}, most=most)
     marks = [(mark.start, mark.page, mark.heading) for mark in item.marks]
-    head = {"kind": "document", "id": item.id, "title": item.title, "lines": item.lines}
+    omissions = [(each.kind, each.letters) for each in item.omissions]
+    head = {"kind": "document", "id": item.id, "title": item.title, "lines": item.lines, "omissions": omissions}
     return packed({**head, "metadata": dict(item.metadata), "marks": marks}, item.text, most)
 
 
@@ -95,6 +96,7 @@ def item_of(message: Message) -> Document | Skipped:
             _optional(head["title"], str),
             _marks(head["marks"], len(text)),
             _checked(head["lines"], bool),
+            tuple(Omission(_checked(kind, str), _checked(letters, int)) for kind, letters in head["omissions"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise Malformed from error

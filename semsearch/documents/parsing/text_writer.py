@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from semsearch.documents.parsing.charset import storable
-from semsearch.types import Document, Mark, Metadata
+from semsearch.types import Document, Mark, Metadata, Omission
 
 MOST_HEADING = 300  # characters: every passage below it is stored with its heading
 
@@ -20,6 +21,7 @@ class TextWriter:
         self._page: int | None = None
         self._heading: str | None = None
         self._title: str | None = None
+        self._omitted: Counter[str] = Counter()
 
     def block(self, text: str, *, gap: str = "\n\n") -> None:
         """Add `text`, separated by `gap` from the text before it."""
@@ -59,10 +61,19 @@ class TextWriter:
         """Add a table, a line for each row, with the white space in its cells normalised."""
         self.block("\n".join(" | ".join(" ".join(cell.split()) for cell in row) for row in rows))
 
+    def omit(self, kind: str, text: str = "") -> None:
+        """Count `text`, which is left out of the document on purpose, as of this kind."""
+        self._omitted[kind] += letters(text)
+
+    @property
+    def omissions(self) -> tuple[Omission, ...]:
+        """What was left out, each kind once, in the order of their first places."""
+        return tuple(Omission(kind, count) for kind, count in self._omitted.items())
+
     def document(self, title: str | None, metadata: Metadata) -> Document:
         """The document of a whole file. Without a title, its first heading of level one is the title."""
         text, marks = self.finish()
-        return Document("", text, metadata, title or self._title, marks)
+        return Document("", text, metadata, title or self._title, marks, omissions=self.omissions)
 
     def finish(self) -> tuple[str, tuple[Mark, ...]]:
         """The text, and its marks sorted by start; of several at one place the last one counts."""
@@ -76,3 +87,12 @@ class TextWriter:
     def _add(self, piece: str) -> None:
         self._parts.append(piece)
         self._length += len(piece)
+
+
+def letters(text: str) -> int:
+    """The number of characters that are not white space.
+
+    >>> letters("a b\\n c")
+    3
+    """
+    return sum(map(len, text.split()))
