@@ -102,6 +102,13 @@ class Analysis:
                 break
         return list(found.values())
 
+    def left_out(self) -> dict[str, dict[str, int]]:
+        """What was left out of files on purpose: by file, the letters of each kind, such as navigation.
+
+        Only files that the index follows, and that it has documents of; the others are in `skipped`.
+        """
+        return file_states.left_out(self._reader)
+
     def verify(self, progress: Callable[[Progress], None] = _silent) -> list[str]:
         """Every problem: counts, checksums, orphan rows, caches that differ from the store. Empty is good.
 

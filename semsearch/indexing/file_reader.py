@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, Self
@@ -20,9 +21,10 @@ from semsearch.documents.file_access import open_regular
 from semsearch.documents.loaders import Fields, Limits, Place
 from semsearch.documents.parsing.charset import SAMPLE_BYTES
 from semsearch.documents.parsing.records import Digest
+from semsearch.documents.textless import Textless
 from semsearch.errors import Unreadable, UsageError
 from semsearch.stores.records import Bookmark, text_hash, to_json
-from semsearch.types import Document, Skipped
+from semsearch.types import Document, Omission, Skipped
 
 LEAST = SAMPLE_BYTES  # bytes before a bookmark: a beginning of this size decides about the character set
 MOST_SKIPPED = 200  # records that a bookmark names; with more, the file is read from its beginning
@@ -81,7 +83,8 @@ class FileReader:
     """The documents of a file in their order, and a bookmark after the latest one.
 
     `start`: where it begins, None for the beginning; `before`: the hash of the part up to there. `exact`: the store has
-    no document of the file from behind that place, so that there may be bookmarks before the end.
+    no document of the file from behind that place, so that there may be bookmarks before the end. `is_textless`: the
+    whole file has no text, so far.
     """
 
     uri: str
@@ -99,6 +102,13 @@ class FileReader:
         self._documents = start.documents
         self._skipped = [Skipped(*each) for each in start.skipped]
         self._part = self.before.copy()
+        self._omitted: Counter[str] = Counter()
+        self.is_textless = self.start is None
+
+    @property
+    def omissions(self) -> tuple[Omission, ...]:
+        """What was left out of the documents read so far."""
+        return tuple(Omission(kind, letters) for kind, letters in self._omitted.items())
 
     def items(self, limits: Limits) -> Iterator[Document | Skipped]:
         """The documents from the start on, and the records that cannot be read, also those before it."""
@@ -107,6 +117,9 @@ class FileReader:
         for item, place in loaders.read_from(self.path, self.kind, self.fields, first, self.before, limits):
             item = named(self.uri, self.path, item)
             self._advance(place, item)
+            self.is_textless = self.is_textless and isinstance(item, Textless) and item.whole
+            if isinstance(item, Document | Textless):
+                self.omit(item.omissions)
             yield item
 
     def skip(self, skipped: Skipped) -> None:
@@ -124,6 +137,10 @@ class FileReader:
             return None
         skipped = tuple((each.path, each.reason) for each in self._skipped)
         return Bookmark(*self._place, self._documents, self._part.hexdigest(), self.way, skipped)
+
+    def omit(self, omissions: Sequence[Omission]) -> None:
+        """Count what was left out of some of its documents."""
+        self._omitted.update({each.kind: each.letters for each in omissions})
 
     def _advance(self, place: Place | None, item: Document | Skipped) -> None:
         if place == self._place or self._place is None:  # the beginning of a line is read again the next time

@@ -1,4 +1,4 @@
-"""Status of the files that documents came from, as they are on disk now; none is opened."""
+"""The files that documents came from: their status on disk now, without opening them, and what was left out of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from semsearch.documents.file_access import FilePresence
 from semsearch.errors import NotFound
+from semsearch.indexing.sources import Roots
 from semsearch.stores.records import UNFINISHED, UNSURE
 
 if TYPE_CHECKING:
@@ -27,6 +28,17 @@ def states(reader: StoreReader, ids: Sequence[str] | None = None) -> dict[str, D
         document: "kept" if file is None else state(file.root, file.path, file.mtime_ns, file.size)
         for document, file in owners.items()
     }
+
+
+def left_out(reader: StoreReader) -> dict[str, dict[str, int]]:
+    """The result of `Analysis.left_out`, by file."""
+    with reader.snapshot():
+        prefixes = dict(Roots.of(reader.state().recipe).bases)
+        return {
+            prefixes.get(source.root, "") + source.path: {each.kind: each.letters for each in source.omissions}
+            for source in reader.sources()
+            if source.omissions and source.documents
+        }
 
 
 def source_of(reader: StoreReader, document: str) -> Source | None:

@@ -1,18 +1,28 @@
-"""What a run of an index comes to: the outcomes of its documents, the skipped ones with the reasons, and warnings."""
+"""What a run of an index comes to: the outcomes of its documents, the skipped ones with the reasons, what loaders left
+out, and warnings.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, TypedDict, get_args
 
-from semsearch.types import EncoderProtocol, JsonObject, Skipped
+from semsearch.documents.textless import Textless
+from semsearch.types import EncoderProtocol, JsonObject, Omission, Skipped
 from semsearch.utils.untrusted import shortened
 
 Outcome: TypeAlias = Literal["added", "changed", "unchanged", "moved", "deleted"]  # in the words of SyncReport
+
+
+class LeftOut(TypedDict):
+    """Two fields of SyncReport."""
+
+    left_out: Mapping[str, int]
+    left_out_files: int
 
 
 class RunReport:
@@ -26,6 +36,8 @@ class RunReport:
         self.warnings: list[str] = []
         self.refused: list[JsonObject] = []
         self._documents: Counter[Outcome] = Counter()
+        self._left_out: Counter[str] = Counter()
+        self._left_out_files = 0
         self._began = time.perf_counter()
         self._encoder = encoder
         self._embedded, self._truncation = encoder.embedded, replace(encoder.truncation)
@@ -39,7 +51,17 @@ class RunReport:
 
     def skip(self, skipped: Skipped) -> None:
         """Add a file or document that was skipped, with the reason."""
-        self.skipped.append(shortened(skipped))
+        plain = Skipped(skipped.path, skipped.reason) if isinstance(skipped, Textless) else skipped
+        self.skipped.append(shortened(plain))
+
+    def omit(self, omissions: Sequence[Omission]) -> None:
+        """Count what was left out of a file."""
+        self._left_out.update({each.kind: each.letters for each in omissions})
+        self._left_out_files += bool(omissions)
+
+    def left_out(self) -> LeftOut:
+        """The letters that were left out, by kind, and of how many files."""
+        return {"left_out": dict(self._left_out), "left_out_files": self._left_out_files}
 
     def documents(self) -> dict[str, int]:
         """The number of documents with each outcome."""

@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from semsearch.documents import loaders
+from semsearch.documents import loaders, textless
 from semsearch.documents.loaders import Exceeded, Limits
+from semsearch.documents.textless import Textless
 from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing import file_reader
 from semsearch.indexing.file_reader import FileHash, FileReader, reason
@@ -97,6 +98,7 @@ class _FileSync:
                 self._there.add(source.id)
             if source is not None and self._is_unchanged(item, source):
                 unchanged += source.documents
+                self._report_omissions(item.uri, source)
             else:
                 self._todo.append(item)
         if unchanged:
@@ -164,7 +166,8 @@ class _FileSync:
             source = replace(source, size=UNSURE)
         if stored is not None and self._has_same_content(stored, source) and not root.fields.sql:
             self._counted.count("unchanged", stored.documents)
-            self._ingest.finish(replace(source, bookmark=stored.bookmark))
+            self._report_omissions(file.uri, stored)
+            self._ingest.finish(replace(source, bookmark=stored.bookmark, omissions=stored.omissions))
             return
         if stored is None and self._take_moved(file, source):
             return
@@ -176,7 +179,9 @@ class _FileSync:
             read += sum(len(item.text) for item in batch if isinstance(item, Document))
             last = batch[-1]
             self._report(done + min(read, file.entry.size), total, last.path if isinstance(last, Skipped) else last.id)
-        if len(self._counted.skipped) > skipped:
+        source = replace(source, omissions=reader.omissions, documents=int(not reader.is_textless))
+        self._report_omissions(file.uri, source)
+        if not reader.is_textless and len(self._counted.skipped) > skipped:
             source = replace(source, size=UNFINISHED)  # every run reports the skipped records, not only the first
         left = self._left(stored) if stored and not reader.exact else []
         alone = self._options.prune or not left
@@ -185,6 +190,12 @@ class _FileSync:
             self._writer.delete(sorted(left))
             self._ingest.forget(left)
             self._counted.count("deleted", len(left))
+
+    def _report_omissions(self, uri: str, source: Source) -> None:
+        """Every run reports what was left out of a file, and a file of which no text remains."""
+        self._counted.omit(source.omissions)
+        if not source.documents:
+            self._counted.skip(Skipped(uri, textless.reason(source.omissions)))
 
     def _has_same_content(self, stored: Source, source: Source) -> bool:
         whole = stored.size != UNFINISHED
@@ -203,8 +214,9 @@ class _FileSync:
         root = file.naming.root
         fields = replace(root.fields, max_bytes=root.rules.max_bytes)
         reader = file_reader.opened(file.uri, file.entry.path, root.kind, fields, content, count, bookmark)
-        if reader.start is not None:
+        if stored is not None and reader.start is not None:
             self._counted.count("unchanged", count)
+            reader.omit(stored.omissions)
             LOG.info(f"{file.uri} is read from record {reader.start.number + 1:,} on: the {count:,} before are stored.")
         elif stored is not None and stored.size == UNFINISHED and count >= BATCH:
             LOG.warning(
@@ -234,6 +246,8 @@ class _FileSync:
         """Put some documents of a file."""
         stamps = self._ingest.stamps([item.id for item in batch if isinstance(item, Document)])
         for item in batch:
+            if isinstance(item, Textless) and item.whole:
+                continue  # unless other documents come from the file, it is reported at the end
             if isinstance(item, Skipped):
                 self._counted.skip(item)
             else:
@@ -270,7 +284,7 @@ class _FileSync:
         """Whether a file that is gone had this content: its documents, with their vectors, get the new name then."""
         twins = self._by_content[source.sha256]
         old = next((twin for twin in twins if twin.loader == source.loader and twin.size != UNFINISHED), None)
-        if old is None:
+        if old is None or not old.documents:
             return False
         twins.remove(old)
         del self.gone[old.key]
@@ -284,8 +298,10 @@ class _FileSync:
                 names[document] = f"{file.uri}#{part}"
             elif document.endswith(old.path):
                 names[document] = file.uri
+        self._report_omissions(file.uri, old)
         with self._writer.transaction():
-            self._writer.put_sources([replace(source, id=old.id, bookmark=old.bookmark)])
+            here = replace(source, id=old.id, bookmark=old.bookmark, omissions=old.omissions)
+            self._writer.put_sources([here])
             for document, name in names.items():
                 self._writer.revise(document, new_uri=name)
         self._ingest.forget([*documents, *names.values()])

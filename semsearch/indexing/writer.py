@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from semsearch.chunking.splitter import Splitter
 from semsearch.documents import annotated_metadata, vector_databases, vector_import
 from semsearch.documents.loaders import Fields
+from semsearch.documents.textless import Textless
 from semsearch.encoders.index_encoder import refuse_text
 from semsearch.errors import NotFound, SemsearchError, Unreadable, UsageError
 from semsearch.indexing import sources, sync, uploads
@@ -293,6 +294,7 @@ class IndexWriter:
             index=self._reader.name,
             **run.report.documents(),
             **run.report.encoded(run.written),
+            **run.report.left_out(),
             skipped=tuple(run.report.skipped),
             passages=state.passages,
             vectors=sum(state.vectors.values()),
@@ -310,6 +312,8 @@ class IndexWriter:
 
 def _put(run: Ingest, item: Document | Skipped, stamp: DocumentRow | None) -> None:
     """Put a document, or record why it is skipped."""
+    if isinstance(item, Document | Textless):
+        run.report.omit(item.omissions)
     if isinstance(item, Skipped):
         run.report.skip(item)
     elif stamp is not None and stamp.source is not None:

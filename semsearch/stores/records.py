@@ -6,12 +6,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.errors import Unreadable, UsageError
-from semsearch.types import Document, Passage
+from semsearch.types import Document, Omission, Passage
 from semsearch.utils.passage_context import embedded
 from semsearch.utils.vectors import OWN_VECTORS
 
@@ -56,7 +56,10 @@ class Bookmark:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that was read. Several documents may come from one. `path` is relative to `root`."""
+    """A file that was read. Several documents may come from one. `path` is relative to `root`.
+
+    omissions: what its loader left out of all of its documents. A whole file without documents is one without text.
+    """
 
     root: str
     path: str
@@ -67,11 +70,25 @@ class Source:
     id: int = 0
     bookmark: Bookmark | None = None
     documents: int = field(default=0, compare=False)  # how many came from it, when it was read
+    omissions: tuple[Omission, ...] = ()
 
     @property
     def key(self) -> tuple[str, str]:
         """No two sources have the same one."""
         return self.root, self.path
+
+    def notes(self) -> JsonObject | None:
+        """Bookmark and omissions as a store keeps them, in one JSON object; None without either."""
+        notes = {} if self.bookmark is None else asdict(self.bookmark)
+        if self.omissions:
+            notes["omissions"] = [[each.kind, each.letters] for each in self.omissions]
+        return notes or None
+
+    def with_notes(self, notes: JsonObject) -> Source:
+        """The file with the result of `notes` that was stored for it. Raises as one of another form does."""
+        bookmark = dict(notes)
+        omissions = tuple(Omission(kind, letters) for kind, letters in bookmark.pop("omissions", ()))
+        return replace(self, bookmark=Bookmark.from_json(bookmark) if bookmark else None, omissions=omissions)
 
 
 @dataclass(frozen=True, slots=True)

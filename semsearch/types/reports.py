@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from semsearch.types.documents import Skipped
@@ -66,7 +67,8 @@ class SyncReport:
     """The changes by one run of `index`, and the size of the index afterwards.
 
     `embedded` passages went through the encoder; the others had a vector already. `cut_tokens` exceeded the encoder's
-    maximum length, in `cut_passages` passages.
+    maximum length, in `cut_passages` passages. `left_out`: the letters that loaders left out of `left_out_files` files
+    on purpose, by kind, such as navigation; also of unchanged files.
     """
 
     index: str
@@ -81,6 +83,8 @@ class SyncReport:
     embedded: int = 0
     cut_passages: int = 0
     cut_tokens: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    left_out_files: int = 0
     took_s: float = 0.0
     dry_run: bool = False
     warnings: tuple[str, ...] = ()

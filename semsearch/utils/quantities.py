@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import floor
 
 
@@ -12,6 +13,16 @@ def count(number: int, noun: str, plural: str = "") -> str:
     ('1 document', '1,200 documents', '2 copies')
     """
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def letters_by_kind(numbers: Mapping[str, int]) -> str:
+    """What was left out: kinds with their letters, those with the most first.
+
+    >>> letters_by_kind({"picture": 0, "script": 4100, "navigation": 12300})
+    'navigation (12,300 letters), script (4,100 letters), picture'
+    """
+    kinds = sorted(numbers.items(), key=lambda kind: -kind[1])
+    return ", ".join(f"{kind} ({count(letters, 'letter')})" if letters else kind for kind, letters in kinds)
 
 
 def rounded_down(strength: float, digits: int = 2) -> float:

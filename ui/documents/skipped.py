@@ -1,4 +1,4 @@
-"""Files and records that were skipped, with the reason."""
+"""Files and records that were skipped, with the reason, and what was left out of the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from semsearch import Index
-from semsearch.utils.quantities import count
+from semsearch.types import JsonObject
+from semsearch.utils.quantities import count, letters_by_kind
 
 from ..shared import pool, tables
 
@@ -16,10 +17,20 @@ MOST = 1_000  # rows in the browser at a time
 
 
 def show(index: Index) -> None:
-    """A table with filters by words and reasons, if anything was skipped."""
-    rows = _rows(pool.state(index), index)
-    if not rows:
-        return
+    """A table with filters by words and reasons, if anything was skipped; and one of what was left out."""
+    if rows := _rows(pool.state(index), index):
+        _skipped(rows)
+    if rows := _left_out(pool.state(index), index):
+        with st.expander(
+            f"Left out of {count(len(rows), 'file')}: navigation, scripts …", icon=":material/content_cut:"
+        ):
+            st.caption(f"{min(len(rows), MOST):,} of {len(rows):,}")
+            tables.show(rows[:MOST], {"left out": tables.WIDE})
+            columns = ["what", "letters", "left out"]
+            tables.download(f"CSV ({len(rows):,})", "left_out.csv", lambda: tables.to_csv(rows, columns))
+
+
+def _skipped(rows: Sequence[JsonObject]) -> None:
     with st.expander(f"{count(len(rows), 'skipped file')}: reasons", icon=":material/block:"):
         kinds = [kind for kind, _ in Counter(reason_kind(row["why"]) for row in rows).most_common(50)]
         left, right = st.columns(2)
@@ -36,8 +47,18 @@ def show(index: Index) -> None:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)  # shared and only read
-def _rows(state: tuple[str, int, int], _index: Index) -> Sequence[dict[str, str]]:
+def _rows(state: tuple[str, int, int], _index: Index) -> Sequence[JsonObject]:
     return [{"what": each.path, "why": each.reason} for each in _index.analysis.skipped()]
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)  # shared and only read
+def _left_out(state: tuple[str, int, int], _index: Index) -> Sequence[JsonObject]:
+    """Files, those of which most was left out first."""
+    rows = [
+        {"what": file, "letters": sum(kinds.values()), "left out": letters_by_kind(kinds)}
+        for file, kinds in _index.analysis.left_out().items()
+    ]
+    return sorted(rows, key=lambda row: -int(row["letters"]))
 
 
 def reason_kind(reason: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -12,7 +13,7 @@ from semsearch.cli.options import JsonFlag, NameArgument, NameOption, Options, f
 from semsearch.cli.output import console, set_aside
 from semsearch.errors import NotFound, SemsearchError
 from semsearch.types import JsonObject
-from semsearch.utils.quantities import count
+from semsearch.utils.quantities import count, letters_by_kind
 from semsearch.utils.untrusted import visible
 
 
@@ -36,26 +37,36 @@ def info(
     name: NameArgument = None,
     named: NameOption = None,
     documents: Annotated[bool, flag("--documents", "List every document.")] = False,
+    skipped: Annotated[bool, flag("--skipped", "List every file that was skipped, or not read as a whole.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Show what an index contains and how it was built.
 
-    Also what was skipped, the type of its vector index, and why that one was chosen.
+    Also what the last run skipped, the type of its vector index, and why that one was chosen. With --skipped, all files
+    that are skipped, with the reasons, and what was left out of the others, such as navigation and scripts.
     """
     with open_index(ctx.obj, name, named) as index:
         known = index.info()
         listed = index.documents() if documents else []
+        left_out = index.analysis.left_out() if skipped else {}
+        all_skipped = [asdict(each) for each in index.analysis.skipped()] if skipped else None
     known = {"index": known.pop("name"), **known, **{key: known["spaces"][0][key] for key in ("backend", "why")}}
 
     def show() -> None:
         console.pairs(_readable(known))
-        for item in (known["last_run"] or {}).get("skipped", ()):
+        for item in (known["last_run"] or {}).get("skipped", ()) if all_skipped is None else all_skipped:
             console.out(f"  skipped {console.safe(item['path'])}: {console.safe(item['reason'])}")
+        for path, kinds in left_out.items():
+            console.out(f"  left out of {console.safe(path)}: {console.safe(letters_by_kind(kinds))}")
         if listed:
             rows = [[str(item["id"]), str(item.get("passages", ""))] for item in listed]
             console.table(rows, ("document", "passages"))
 
-    console.result({**known, "list": listed} if documents else known, show, as_json=as_json)
+    more: JsonObject = {"list": listed} if documents else {}
+    if skipped:
+        by_file = [{"path": path, "kinds": kinds} for path, kinds in left_out.items()]
+        more |= {"skipped": all_skipped, "left_out": by_file}
+    console.result({**known, **more}, show, as_json=as_json)
 
 
 def get(

@@ -11,7 +11,7 @@ from semsearch.cli.output import console
 from semsearch.documents.parsing.records import NO_FIELD
 from semsearch.errors import GateFailed, SemsearchError, UsageError
 from semsearch.types import SyncReport
-from semsearch.utils.quantities import count
+from semsearch.utils.quantities import count, letters_by_kind
 
 LISTED = 10  # skipped files that are named on stderr; `info` names them all
 
@@ -33,8 +33,13 @@ def show(
         console.note(f"  {item.path}: {item.reason}")
     if exists and len(report.skipped) > LISTED:
         console.note(f"  and {len(report.skipped) - LISTED:,} more: see `semsearch info {report.index}`")
+    if report.left_out:
+        listed = "" if report.dry_run or not exists else f"; `semsearch info {report.index} --skipped` lists them"
+        kinds = letters_by_kind(report.left_out)
+        console.note(f"left out: {kinds} in {count(report.left_out_files, 'file')}{listed}")
     found = {"index": report.index, "documents": counts, "passages": report.passages, "vectors": report.vectors}
     found |= {"skipped": [asdict(item) for item in report.skipped], "took_s": report.took_s, "warnings": warnings}
+    found |= {"left_out": dict(report.left_out), "left_out_files": report.left_out_files}
     found |= {"dry_run": True} if report.dry_run else {}
     listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
     would = " (dry run: nothing was written)" if report.dry_run else ""

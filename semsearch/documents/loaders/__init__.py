@@ -30,6 +30,7 @@ from semsearch.documents.parsing.records import Heartbeat as Heartbeat
 from semsearch.documents.parsing.records import Place as Place
 from semsearch.documents.parsing.records import Span as Span
 from semsearch.documents.suffixes import LOADERS
+from semsearch.documents.textless import checked
 from semsearch.errors import SemsearchError, Unreadable
 from semsearch.types import Document, Skipped
 from semsearch.utils import plugins
@@ -116,7 +117,7 @@ def has_records(name: str) -> bool:
 def load(
     path: Path, kind: str = "auto", fields: Fields = _DEFAULT, limits: Limits | None = None
 ) -> Iterator[Document | Skipped]:
-    """The documents of one file, and its records that cannot be read.
+    """The documents of one file, and its records that cannot be read or have no text.
 
     `limits`: those of an isolated loader; by default those of the settings. Raises as `Loader.load`, and Exceeded, a
     kind of Unreadable, for a file beyond a limit.
@@ -141,7 +142,7 @@ def read_from(
     name = loader_for(path, kind)
     try:
         for item, place in _steps(name, path, fields, Span(start, end), digest, limits):
-            yield (shortened(item) if isinstance(item, Skipped) else item), place
+            yield (shortened(item) if isinstance(item, Skipped) else checked(item, path.name)), place
     except MemoryError as error:
         raise Unreadable("there is not enough memory to read it") from error
     except Unreadable as error:

@@ -31,6 +31,7 @@ _ASIDE_NAME = re.compile(
     r"(?:$|[-_ ])",
     re.I,
 )
+KINDS = {"script": "script", "style": "style"}
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 _LETTER = re.compile(r"[^\W_]")
 _ANCHORS = {"¶", "#", "§", "🔗"}  # the text of links from a heading to itself
@@ -151,7 +152,9 @@ def text_of(content: Content, writer: TextWriter | None = None) -> TextWriter:
             page.text(text)
         elif event == "end":
             page.end(element.tag)
-        elif isinstance(element.tag, str) and element not in content.dropped:
+        elif element in content.dropped:
+            page.writer.omit(KINDS.get(element.tag, "navigation"), "".join(element.itertext()))
+        elif isinstance(element.tag, str):
             page.start(element)
             stack.append(("end", "", element))
             for child in reversed(element):

@@ -157,6 +157,8 @@ def _report(report: SyncReport) -> JsonObject:
         "passages": report.passages,
         "vectors": report.vectors,
         "skipped": [asdict(each) for each in report.skipped],
+        "left_out": dict(report.left_out),
+        "left_out_files": report.left_out_files,
         "took_s": report.took_s,
         "warnings": list(report.warnings),
     }

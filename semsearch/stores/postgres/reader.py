@@ -6,7 +6,6 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -23,7 +22,6 @@ from semsearch.stores.postgres.server.schema import BACKUP, MACHINE
 from semsearch.stores.postgres.space_vectors import SpaceVectors
 from semsearch.stores.protocol import Allowed, Dense, Lexical, of_this_store
 from semsearch.stores.records import (
-    Bookmark,
     DocumentRow,
     Source,
     Space,
@@ -188,10 +186,10 @@ class PostgresReader:
                 after = rows[-1][0]
 
     def _source(self, row: Row) -> Source:
-        number, root, path, mtime_ns, size, sha256, loader, documents, bookmark = row
+        number, root, path, mtime_ns, size, sha256, loader, documents, notes = row
         place = restored(root), restored(path)
         source = Source(*place, mtime_ns, size, sha256, restored(loader), number, documents=documents)
-        return source if bookmark is None else replace(source, bookmark=Bookmark.from_json(self._db.parsed(bookmark)))
+        return source if notes is None else source.with_notes(self._db.parsed(notes))
 
     # ---- passages and vectors
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -326,7 +325,7 @@ def _source_row(source: Source) -> Row:
     root, path = stored(source.root), stored(source.path)
     if len(root.encode()) + len(path.encode()) > LONGEST_KEY:
         raise SemsearchError(f"the path {source.path[:40]!r} … is longer than {LONGEST_KEY:,} bytes.", "Move the file.")
-    bookmark = None if source.bookmark is None else to_json(asdict(source.bookmark))
+    notes = source.notes()
     return (
         stored(machine_recipes.name()),
         root,
@@ -335,5 +334,5 @@ def _source_row(source: Source) -> Row:
         source.size,
         source.sha256,
         stored(source.loader),
-        bookmark,
+        None if notes is None else to_json(notes),
     )

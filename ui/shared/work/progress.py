@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from semsearch import Progress, SyncReport
+from semsearch.utils.quantities import letters_by_kind
 
 from .jobs import Job, Outcome
 
@@ -70,4 +71,6 @@ def outcome(report: SyncReport) -> Outcome:
     text = f"{counts}; {report.passages:,} passages in all, {report.took_s:.1f} s."
     if skipped:
         text += f" {skipped:,} skipped: the page Documents lists them with reasons."
+    if report.left_out:
+        text += f" Left out: {letters_by_kind(report.left_out)}."
     return Outcome(text, report.warnings)

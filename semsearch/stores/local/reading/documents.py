@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from semsearch.errors import Corrupt
 from semsearch.stores.local.database import sqlite
 from semsearch.stores.local.database.connection import MOST_PARAMETERS, pieces
 from semsearch.stores.local.database.schema import HASHES, TEXT, document_text
-from semsearch.stores.records import HASH, Bookmark, DocumentRow, Source, meta_hash, text_hash
+from semsearch.stores.records import HASH, DocumentRow, Source, meta_hash, text_hash
 from semsearch.types import Document, Mark
 
 if TYPE_CHECKING:
     from semsearch.stores.local.database.connection import Connection, Row
 
 ROWS_PER_QUERY = 10_000
-BOOKMARK = "bookmark of "  # and the id of a source: a key of the table `meta`
+NOTES = "bookmark of "  # and the id of a source: a key of the table `meta`, for `Source.notes`
 _SOURCE = f"""
     s.root, s.path, s.mtime_ns, s.size, s.sha256, s.loader, s.id,
     (SELECT count(*) FROM documents WHERE source = s.id),
-    (SELECT value FROM meta WHERE key = '{BOOKMARK}' || s.id)"""
+    (SELECT value FROM meta WHERE key = '{NOTES}' || s.id)"""
 _SOURCE_ID = 6  # its column
 _NUMBER = 5  # the column of a document's number
 _ROW = f"""
@@ -90,9 +89,9 @@ class DocumentReader:
                 after = rows[-1][_SOURCE_ID]
 
     def _source(self, row: Row) -> Source:
-        root, path, mtime_ns, size, sha256, loader, number, documents, bookmark = row
+        root, path, mtime_ns, size, sha256, loader, number, documents, notes = row
         source = Source(root, path, mtime_ns, size, sha256, loader, number, documents=documents)
         try:
-            return source if bookmark is None else replace(source, bookmark=Bookmark.from_json(json.loads(bookmark)))
-        except (ValueError, TypeError, KeyError) as error:
+            return source if notes is None else source.with_notes(json.loads(notes))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise Corrupt(f"{self._db.folder} is damaged: the bookmark of {source.path}.", sqlite.REPAIR) from error

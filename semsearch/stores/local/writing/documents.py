@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from semsearch.errors import NotFound, UsageError
 from semsearch.stores.entry_checks import checked
-from semsearch.stores.local.reading.documents import BOOKMARK
+from semsearch.stores.local.reading.documents import NOTES
 from semsearch.stores.local.vectors.space_vectors import SpaceVectors
 from semsearch.stores.local.writing.rows import SOURCE_COLUMNS, THESE, RowWriter
-from semsearch.stores.records import Bookmark, Entry, Source, check_document, meta_hash, to_json
+from semsearch.stores.records import Entry, Source, check_document, meta_hash, to_json
 from semsearch.types import Document
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class DocumentWriter(RowWriter):
             of_sources = [document for (document,) in self._db.rows(sql, (wanted,))]
             removed = self._remove([*self._db.document_ids(list(uris)), *of_sources])
             self._db.execute(f"DELETE FROM sources WHERE id {THESE}", (wanted,))
-            sql = f"DELETE FROM meta WHERE key IN (SELECT '{BOOKMARK}' || value FROM json_each(?))"
+            sql = f"DELETE FROM meta WHERE key IN (SELECT '{NOTES}' || value FROM json_each(?))"
             self._db.execute(sql, (wanted,))
             return removed
 
@@ -81,7 +80,7 @@ class DocumentWriter(RowWriter):
                 self._update_source(known, source, recorded)
                 return int(known)
             self._db.execute(f"INSERT INTO sources ({SOURCE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", _source_row(source))
-            self._put_bookmark(known := self._next_id("sources") - 1, source.bookmark)
+            self._put_notes(known := self._next_id("sources") - 1, source)
             return known
 
     def put_sources(self, sources: Sequence[Source]) -> list[int]:
@@ -106,18 +105,18 @@ class DocumentWriter(RowWriter):
         """
         sql = f"UPDATE sources SET ({SOURCE_COLUMNS}) = (?, ?, ?, ?, ?, ?) WHERE id = ?"
         self._db.execute(sql, (*_source_row(source), source_id))
-        self._put_bookmark(source_id, source.bookmark)
+        self._put_notes(source_id, source)
         if [source.mtime_ns, source.loader] != list(recorded):
             sql = "UPDATE documents SET mtime = ?, loader = ? WHERE source = ?"
             self._db.execute(sql, (source.mtime_ns, source.loader, source_id))
 
-    def _put_bookmark(self, source_id: int, bookmark: Bookmark | None) -> None:
-        key = f"{BOOKMARK}{source_id}"
-        if bookmark is None:
+    def _put_notes(self, source_id: int, source: Source) -> None:
+        key, notes = f"{NOTES}{source_id}", source.notes()
+        if notes is None:
             self._db.execute("DELETE FROM meta WHERE key = ?", (key,))
         else:
-            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, to_json(asdict(bookmark))))
-        self._db.renew_checksum("sources", "id = ?", source_id)  # it covers the bookmark
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, to_json(notes)))
+        self._db.renew_checksum("sources", "id = ?", source_id)  # it covers the notes
 
 
 def _source_row(source: Source) -> tuple[object, ...]:
