@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.mark.expression import Expression
 from helpers import linters
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
@@ -40,7 +41,7 @@ settings.register_profile("long", settings.get_profile("usual"), max_examples=20
 settings.load_profile("usual")
 
 
-KINDS = {  # marker -> files that have it; `scripts/test --fast` leaves them out
+KINDS = {  # marker -> files that have it; where `-m` leaves out a kind, they are not imported either
     "browser": ("browser/",),
     "pages": ("ui/",),
     "training": (
@@ -50,7 +51,15 @@ KINDS = {  # marker -> files that have it; `scripts/test --fast` leaves them out
         "scripts/test_reproduction",
     ),
     "export": ("export/", "models/test_post", "docs/test_docs.py"),
-    "slow": ("encoders/test_causal", "evaluation/test_figures", "golden/test_masked", "golden/test_last_token"),
+    "slow": (
+        *(
+            "contracts/test_every_method",
+            "encoders/test_causal",
+            "evaluation/test_figures",
+            "evaluation/test_fill_mask",
+        ),
+        *("faults/", "golden/", "integrations/", "models/", "scripts/"),
+    ),
 }
 AT_RANDOM = "faults/"  # files that try what is random: with `-m long` all of it is tried more often
 FIRST = (  # a worker takes a file at a time: the longest ones first, or one of them is what all wait for in the end
@@ -87,18 +96,35 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(linters.Linters())
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file that `-m` leaves out for its kind: most of those that load PyTorch are of such a kind."""
+    kinds = kinds_of(collection_path)
+    if not kinds or not config.option.markexpr:
+        return None
+    chosen = Expression.compile(config.option.markexpr)
+    left_out = chosen.evaluate(lambda *_, **__: False) and not chosen.evaluate(lambda name, **_: name in kinds)
+    return left_out or None
+
+
+def within_tests(path: Path) -> str:
+    """The path of a file below `tests`; "" of any other."""
+    tests = CHECKOUT / "tests"
+    return path.relative_to(tests).as_posix() if path.is_relative_to(tests) else ""
+
+
+def kinds_of(path: Path) -> set[str]:
+    return {kind for kind, begins in KINDS.items() if within_tests(path).startswith(begins)}
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Give every test the marker of its kind, and begin with the longest files."""
     long = config.option.markexpr == "long"
     order = {}
     for item in items:
-        path = (
-            item.path.relative_to(CHECKOUT / "tests").as_posix() if item.path.is_relative_to(CHECKOUT / "tests") else ""
-        )
+        path = within_tests(item.path)
         order[item] = next((at for at, begin in enumerate(FIRST) if path.startswith(begin)), len(FIRST))
-        for kind, begins in KINDS.items():
-            if path.startswith(begins):
-                item.add_marker(kind)
+        for kind in kinds_of(item.path):
+            item.add_marker(kind)
         if long and (path.startswith(AT_RANDOM) or is_hypothesis_test(getattr(item, "obj", None))):
             item.add_marker("long")
     items.sort(key=order.__getitem__)

@@ -1,4 +1,4 @@
-"""The linters beside a run of the whole suite: they begin with it at a low priority, and are its last test."""
+"""The linters beside a run of the whole suite: they begin with it, and are its last test."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ class Linters:
     def __init__(self) -> None:
         self._began = time.time()
         self._output = tempfile.TemporaryFile("w+")  # noqa: SIM115  read once they have ended
-        self._process = subprocess.Popen(
-            ["nice", "-n", "10", CHECK], stdout=self._output, stderr=subprocess.STDOUT, start_new_session=True
-        )
+        self._process = subprocess.Popen([CHECK], stdout=self._output, stderr=subprocess.STDOUT, start_new_session=True)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:

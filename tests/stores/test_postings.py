@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.oldstore import downgraded
 from helpers.smallstore import filled
 
 from semsearch.errors import Corrupt
@@ -161,14 +162,8 @@ def test_inside_a_transaction_a_search_sees_its_own_changes(store: LocalWriter) 
 def test_a_store_of_the_schema_before_is_read_and_gets_postings_when_it_is_written(store: LocalWriter) -> None:
     folder, raw = store.connection.folder, store.connection.raw
     wanted = [listed(lexical.search(raw, query, 20)) for query in queries(15)]
-    for table in ("segments", "frequent_terms", "postings", "postings_gone"):
-        raw.execute(f"DROP TABLE {table}")
-    for index in ("passages_last_letter", "passages_last_letters"):
-        raw.execute(f"DROP INDEX {index}")
-    for view in schema.VIEWS:
-        raw.execute(f"DROP VIEW {view}")
-    raw.execute("PRAGMA user_version=3")
     store.close()
+    downgraded(folder / "store.db", schema.POSTINGS - 1)
     with open_reader(folder) as reader:
         assert [listed(reader.lexical(query, 20)) for query in queries(15)] == wanted
         assert reader.verify(lambda _: None) == []

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.oldstore import downgraded
 from helpers.opened import opened, verify
 from helpers.reading import version
 from helpers.stores import entry, made, source, vectors_of
 
 from semsearch.stores import base
 from semsearch.stores.local import LocalWriter, open_reader, open_writer
-from semsearch.stores.local.database import row_checksums, schema
 from semsearch.stores.records import Bookmark, Space
 from semsearch.utils.strength import NullDistribution
 from semsearch.vector_index.cache_files import CacheFile
@@ -212,27 +211,6 @@ def test_damage_of_before_a_migration_is_found_after_it(store: LocalWriter, vers
     for write in (False, True):
         with opened(file.parent, write=write) as again:
             assert any("passage 1 of 'd0' is damaged" in problem for problem in verify(again))
-
-
-def downgraded(file: Path, version: int) -> None:
-    """Give a store the tables of an older schema, with the same rows."""
-    old = file.with_name("old.db")
-    with closing(sqlite3.connect(old, isolation_level=None)) as raw:
-        raw.execute(f"PRAGMA application_id={schema.APPLICATION_ID}")
-        schema.migrate(raw, version)
-        row_checksums.add_functions(raw)
-        raw.execute("ATTACH ? AS new", (str(file),))
-        raw.execute("DELETE FROM meta")
-        for table in ("meta", "recipe", "runs", "spaces", "caches", "sources", "documents", "passages", "vectors"):
-            names = ", ".join(f'"{row[1]}"' for row in raw.execute(f"PRAGMA main.table_info({table})"))
-            raw.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM new.{table}")
-        raw.execute("DELETE FROM sqlite_sequence")
-        raw.execute("INSERT INTO sqlite_sequence SELECT * FROM new.sqlite_sequence")
-        raw.execute('UPDATE passages SET crc = first_passage_crc(id, document, start, "end", text)')
-        for table in ("passages_fts", "passages_cjk"):
-            raw.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
-        raw.execute("DETACH new")
-    old.replace(file)
 
 
 def test_many_problems_of_a_kind_are_counted_rather_than_listed(store: LocalWriter) -> None:

@@ -1,9 +1,9 @@
 """Search by words, the same in every store: which words of a query are searched for, BM25, coverage, corrections.
 
-Words are compared as FTS5's porter tokenizer sees them (`terms`): without case and accents, "running" finds "runs". A
-query is words, never the syntax of a search engine; "a phrase in quotes" counts as one word. A passage is found by its
-text and by the keywords of its place (`utils.passage_context`), one bm25 over both; `Lexical.complete` looks at the
-text alone.
+Words are compared as FTS5's porter tokenizer sees them (`tokenizer`): without case and accents, "running" finds "runs";
+before that, texts and queries are written in the same letters (`folding`). A query is words, never the syntax of a
+search engine; "a phrase in quotes" counts as one word. A passage is found by its text and by the keywords of its place
+(`utils.passage_context`), one bm25 over both; `Lexical.complete` looks at the text alone.
 
 Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese ("CJK" below) are searched for by trigrams, each run of letters
 as a whole and as its trigrams; runs of one or two letters are looked up as they are. In passages with such letters
@@ -24,6 +24,7 @@ import numpy as np
 
 from semsearch.stores.protocol import Lexical
 from semsearch.stores.sql import bm25
+from semsearch.stores.sql.folding import fold, folded
 from semsearch.stores.sql.query_terms import LONGEST_PHRASE, MOST_READ, has_cjk, query_terms
 from semsearch.stores.sql.tokenizer import WORDS, cut, spans_of_words
 from semsearch.utils.languages import stop_words
@@ -125,13 +126,13 @@ def spans(text: str, query: str) -> tuple[tuple[int, int], ...]:
     FTS5 itself finds them, with the tokenizer of the index, so that the marked words are the words found. Function
     words of English are marked only where the query has no others.
     """
-    words = query_terms(query)
-    found = [span for word in words if has_cjk(word) for span in _run_spans(text, word)]
+    words, plain = query_terms(fold(query)), folded(text)
+    found = [span for word in words if has_cjk(word) for span in _run_spans(plain.text, word)]
     spaced = [word for word in words if not has_cjk(word)]
     informative = [word for word in spaced if word.lower() not in stop_words.QUERY]
     if informative or (spaced and not found):
-        found += spans_of_words(text, informative or spaced)
-    return _merged(found)
+        found += spans_of_words(plain.text, informative or spaced)
+    return _merged(plain.place(*span) for span in found)
 
 
 def _found(matching: Matching[P], runs: Sequence[str], spaced: Sequence[str], counts: Mapping[str, int], k: int) -> P:

@@ -17,15 +17,23 @@ _GAP = re.compile(r"\s+|(?<!\d)[.,]|[.,](?!\d)")  # 3.11 and 1,000 stay whole
 
 
 class _Letters(dict[int, str]):
-    """For str.translate: letters, digits, their marks and ' . , stay; all else (quotes, NUL, surrogates) is a space."""
+    """For str.translate: letters, digits, their marks and ' . , stay; all else (quotes, NUL, surrogates) is a space.
+
+    Letters for private use are letters to FTS5, and emoji are such letters: see `folding`.
+    """
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
-        self[code] = char if unicodedata.category(char)[0] in "LNM" or char in "'.," else " "
+        self[code] = char if _is_letter(char) or char in "'.," else " "
         return self[code]
 
 
 _LETTERS = _Letters({ord("’"): "'", ord("ʼ"): "'"})
+
+
+def _is_letter(char: str) -> bool:
+    category = unicodedata.category(char)
+    return category[0] in "LNM" or category == "Co"
 
 
 def query_terms(text: str) -> list[str]:
@@ -61,7 +69,7 @@ def has_cjk(text: str) -> bool:
 
 def exact_entry(entry: str) -> str:
     """What a passage has to contain, without control characters and outer spaces."""
-    return "".join(char for char in entry.strip() if unicodedata.category(char)[0] != "C")
+    return "".join(char for char in entry.strip() if unicodedata.category(char)[0] != "C" or _is_letter(char))
 
 
 def quoted(phrase: str) -> str:

@@ -34,9 +34,8 @@ class Kind(IntEnum):
 
 WORDS, GRAMS = Kind
 
-Row: TypeAlias = tuple[int, str, str, int]  # id, text, keywords, whether it has CJK letters
+Row: TypeAlias = tuple[int, str, str, int]  # id; text and keywords as `folding` writes them; whether it has CJK letters
 
-ROW = "id, text, keywords, cjk"  # columns of `passages`
 TOKENIZERS: dict[int, str] = {WORDS: "porter unicode61 remove_diacritics 2", GRAMS: "trigram"}
 _COLUMNS: dict[int, str] = {WORDS: "text, keywords", GRAMS: "text"}
 _RUN = re.compile(f"[{CJK}]+")

@@ -19,6 +19,8 @@ import numpy as np
 from semsearch.errors import SemsearchError
 from semsearch.stores.local.database import row_checksums, sqlite
 from semsearch.stores.records import HASH
+from semsearch.stores.sql.folding import fold
+from semsearch.stores.sql.query_terms import has_cjk
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -167,6 +169,46 @@ def m006_views(db: Database) -> None:
         db.execute(f"CREATE VIEW {name} AS {query}")
 
 
+_FOLDED = (
+    """ALTER TABLE passages ADD COLUMN folded TEXT""",
+    """DROP VIEW passages_cjk_text""",
+    """CREATE VIEW passages_cjk_text AS SELECT id, coalesce(folded, text) AS text FROM passages WHERE cjk = 1""",
+    """DROP INDEX passages_last_letter""",
+    """DROP INDEX passages_last_letters""",
+    """CREATE INDEX passages_last_letter ON passages(substr(coalesce(folded, text), -1)) WHERE cjk = 1""",
+    """CREATE INDEX passages_last_letters ON passages(substr(coalesce(folded, text), -2)) WHERE cjk = 1""",
+    """CREATE TEMP TABLE other AS SELECT id, fold(text) AS text, fold(keywords) AS keywords FROM passages
+        WHERE fold(text) <> text OR fold(keywords) <> keywords""",
+    """INSERT INTO passages_fts (passages_fts, rowid, text, keywords) SELECT 'delete', id, text, keywords FROM passages
+        WHERE id IN (SELECT id FROM other)""",
+    """INSERT INTO passages_cjk (passages_cjk, rowid, text) SELECT 'delete', id, text FROM passages
+        WHERE id IN (SELECT id FROM other) AND cjk = 1""",
+    """UPDATE passages SET folded = nullif(o.text, passages.text), keywords = o.keywords, cjk = has_cjk(o.text)
+        FROM temp.other o WHERE o.id = passages.id""",
+    """INSERT INTO passages_fts (rowid, text, keywords) SELECT id, coalesce(folded, text), keywords FROM passages
+        WHERE id IN (SELECT id FROM other)""",
+    """INSERT INTO passages_cjk (rowid, text) SELECT id, coalesce(folded, text) FROM passages
+        WHERE id IN (SELECT id FROM other) AND cjk = 1""",
+    *(  # they have the words of before; the next write makes them anew
+        f"DELETE FROM {table} WHERE EXISTS (SELECT 1 FROM temp.other)"
+        for table in ("postings", "segments", "frequent_terms", "postings_gone")
+    ),
+    """UPDATE meta SET value = value + 1 WHERE key = 'version' AND EXISTS (SELECT 1 FROM temp.other)""",
+    """DROP TABLE temp.other""",
+)
+
+
+def m007_folded(db: Database) -> None:
+    """Words are indexed as `sql.folding` writes them. `folded` has the text as it is indexed, where it differs.
+
+    What FTS5 removes has to be what it was given, and a later Python may fold more letters: so it is stored.
+    """
+    db.conn.create_function("fold", 1, fold, deterministic=True)
+    db.conn.create_function("has_cjk", 1, has_cjk, deterministic=True)
+    for statement in _FOLDED:
+        db.execute(statement)
+
+
 MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     m001_tables,
     m002_keywords,
@@ -174,11 +216,14 @@ MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     m004_postings,
     m005_short_rows,
     m006_views,
+    m007_folded,
 )
 CHECKSUMS = 3  # from this version on there are the checksums of `row_checksums.COLUMNS`
+FOLDED = 7  # from this version on words are indexed as `sql.folding` writes them
 POSTINGS = 4  # from this version on there are the tables of `full_text.segments`
 VERSION = len(MIGRATIONS)
 OLDEST = 1  # that is read as it is
+INDEXED_TEXT = "coalesce(folded, text)"
 TEXT = """CASE length(body) WHEN 0 THEN
     (SELECT text FROM passages WHERE document = documents.id AND position = 0) ELSE body END"""
 SPACES = "FROM spaces ORDER BY id = (SELECT value FROM meta WHERE key = 'space') DESC, id"  # the current one is first
@@ -242,6 +287,23 @@ def create(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
     connection.execute("PRAGMA journal_mode=WAL")
     migrate(connection)
+
+
+def indexed_text(connection: sqlite3.Connection) -> str:
+    """A passage's text as its full-text indexes have it, in SQL."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return INDEXED_TEXT if version >= FOLDED else "text"
+
+
+def as_indexed(connection: sqlite3.Connection, text: str) -> str:
+    """The words of a query, in the letters of the full-text indexes."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return fold(text) if version >= FOLDED else text
+
+
+def word_columns(connection: sqlite3.Connection) -> str:
+    """The columns of `passages` that are a `tokenizer.Row`."""
+    return f"id, {indexed_text(connection)}, keywords, cjk"
 
 
 def vector_crc(row_id: int, blob: bytes) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING
 
+from semsearch.stores.local.database.schema import as_indexed
 from semsearch.stores.local.full_text.matching import Fts5Matching
 from semsearch.stores.sql import lexical_search
 from semsearch.stores.sql.query_terms import query_terms
@@ -23,7 +24,7 @@ def search(
 
     Without `postings`, and where they are missing in the store, FTS5 finds the same. Raises Damaged for postings.
     """
-    words = query_terms(text)
+    words = query_terms(as_indexed(connection, text))
     if k < 1 or not words or (allowed is not None and not len(allowed)):
         return lexical_search.nothing()
     if postings is not None and (fast := postings.matching(connection, allowed)) is not None:

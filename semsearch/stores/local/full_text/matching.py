@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.stores.local.database.schema import POSTINGS
+from semsearch.stores.local.database.schema import POSTINGS, as_indexed, indexed_text
 from semsearch.stores.local.full_text.occurrences import short_run
 from semsearch.stores.sql import bm25
 from semsearch.stores.sql.lexical_search import most_informative
@@ -101,6 +101,7 @@ def containing(connection: sqlite3.Connection, words: Sequence[str]) -> Ids:
 
 
 def _containing(connection: sqlite3.Connection, entry: str) -> Ids:
+    entry = as_indexed(connection, entry)
     words, exact = required_words(entry), exact_entry(entry)
     found: list[tuple[int]] = []
     if not has_cjk(exact):
@@ -122,10 +123,9 @@ def _short_run(connection: sqlite3.Connection, run: str) -> tuple[Ids, Sizes, Si
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version >= POSTINGS and all(map(has_cjk, run)):
         return short_run(connection, run)
-    sql = (
-        "SELECT id, (length(text) - length(replace(text, ?1, ''))) / length(?1), length(text) FROM passages "
-        "WHERE cjk = 1 AND instr(text, ?1) > 0"
-    )
+    text = indexed_text(connection)
+    sql = f"""SELECT id, (length({text}) - length(replace({text}, ?1, ''))) / length(?1), length({text}) FROM passages
+              WHERE cjk = 1 AND instr({text}, ?1) > 0"""
     columns = np.array(connection.execute(sql, (run,)).fetchall(), dtype=np.int64).reshape(-1, 3)
     return columns[:, 0], columns[:, 1], columns[:, 2]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from semsearch.stores.local.database.schema import indexed_text
 from semsearch.stores.sql.tokenizer import GRAMS, WORDS, counted, varints
 
 if TYPE_CHECKING:
@@ -31,13 +32,13 @@ def short_run(connection: sqlite3.Connection, run: str) -> tuple[Ids, Sizes, Siz
 
     Every run is the beginning of a trigram, except at the end of a text; for the ends there are indexes of SQLite.
     """
-    places = _vocabulary(connection, GRAMS, "instance")
-    at_end = f"SELECT id FROM passages WHERE cjk = 1 AND substr(text, -{len(run)}) = ?1"
+    places, text = _vocabulary(connection, GRAMS, "instance"), indexed_text(connection)
+    at_end = f"SELECT id FROM passages WHERE cjk = 1 AND substr({text}, -{len(run)}) = ?1"
     if len(run) == 1:
-        at_end += " UNION ALL SELECT id FROM passages WHERE cjk = 1 AND substr(text, -2) BETWEEN ?1 AND ?2"
+        at_end += f" UNION ALL SELECT id FROM passages WHERE cjk = 1 AND substr({text}, -2) BETWEEN ?1 AND ?2"
     sql = f"SELECT doc FROM {places} WHERE term >= ?1 AND term <= ?2 UNION ALL {at_end}"
     found = np.unique(np.array(connection.execute(sql, (run, run + _LAST)).fetchall(), dtype=np.int64))
-    sql = """SELECT p.id, (length(text) - length(replace(text, ?1, ''))) / length(?1), length(text)
+    sql = f"""SELECT p.id, (length({text}) - length(replace({text}, ?1, ''))) / length(?1), length({text})
              FROM json_each(?2) wanted CROSS JOIN passages p ON p.id = wanted.value"""
     rows = connection.execute(sql, (run, json.dumps(found.tolist()))).fetchall()
     columns = np.array(rows, dtype=np.int64).reshape(-1, 3)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.stores.local.database.schema import POSTINGS
+from semsearch.stores.local.database.schema import POSTINGS, word_columns
 from semsearch.stores.local.full_text.matching import counted, known_terms
 from semsearch.stores.local.full_text.occurrences import TABLES, occurrences, short_run, totals
 from semsearch.stores.local.full_text.segments import decoded, load, stamp
@@ -23,13 +23,14 @@ from semsearch.stores.local.full_text.sums import Found, best_sums
 from semsearch.stores.sql import bm25
 from semsearch.stores.sql.lexical_search import most_informative
 from semsearch.stores.sql.query_terms import quoted
-from semsearch.stores.sql.tokenizer import GRAMS, ROW, WORDS, Tokens, cut
+from semsearch.stores.sql.tokenizer import GRAMS, WORDS, Tokens, cut
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from semsearch.stores.local.full_text.segments import Places, Sealed
     from semsearch.stores.sql.bm25 import Scores, Sizes
+    from semsearch.stores.sql.tokenizer import Row
     from semsearch.types import Ids
 
 RARE = 100  # passages with a phrase; FTS5 scores each in 4 µs
@@ -118,8 +119,7 @@ def _passages(connection: sqlite3.Connection, sealed: Sealed, waiting: Tokens) -
     if len(present) > MOST_WAITING:
         return None
     if new := [one for one in present if one not in waiting.texts]:
-        sql = f"SELECT {ROW} FROM passages WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
-        waiting.add(connection.execute(sql, (json.dumps(new),)).fetchall())
+        waiting.add(_rows(connection, new))
     ids = np.concatenate([sealed.ids, waiting.ids])
     tokens, characters = waiting.sizes()
     removed = [row[0] for row in connection.execute("SELECT id FROM postings_gone")]
@@ -129,6 +129,12 @@ def _passages(connection: sqlite3.Connection, sealed: Sealed, waiting: Tokens) -
     trigrams = np.maximum(characters - 2, 0)
     tokens = _narrow(np.concatenate([sealed.tokens, tokens]))
     return Passages(ids, tokens, _narrow(characters), _narrow(trigrams), gone, sealed, waiting)
+
+
+def _rows(connection: sqlite3.Connection, ids: Sequence[int]) -> list[Row]:
+    """The words of passages, in the order of their ids."""
+    sql = f"SELECT {word_columns(connection)} FROM passages WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+    return connection.execute(sql, (json.dumps(ids),)).fetchall()
 
 
 def _narrow(sizes: Sizes) -> Sizes:
@@ -193,8 +199,7 @@ class PostingsMatching:
             places = self._passages.places(ids)
             for word in words:
                 having &= _are_in(places, self._having(word))
-        sql = f"SELECT {ROW} FROM passages WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
-        rows = self._db.execute(sql, (json.dumps(np.sort(ids[having]).tolist()),)).fetchall()
+        rows = _rows(self._db, np.sort(ids[having]).tolist())
         rows = [row for row in rows if all(run in row[1] for run in runs)]
         plain = not runs and all(_term(WORDS, word) is not None for word in words)
         sure = {row[0] for row in rows if not words or (plain and not row[2])}  # without keywords, it is in the text

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from semsearch.stores.local.database.schema import word_columns
 from semsearch.stores.local.full_text import segments
 from semsearch.stores.local.full_text.occurrences import at_least, occurrences
 from semsearch.stores.local.full_text.segments import (
@@ -17,7 +18,7 @@ from semsearch.stores.local.full_text.segments import (
     last_sealed,
     posting_crc,
 )
-from semsearch.stores.sql.tokenizer import ROW, Tokens
+from semsearch.stores.sql.tokenizer import Tokens
 
 if TYPE_CHECKING:
     from semsearch.stores.local.full_text.segments import Places, Sealed
@@ -35,7 +36,6 @@ class Limits(NamedTuple):
 
 
 LIMITS = Limits()
-_NEXT = f"SELECT {ROW} FROM passages WHERE id > ? ORDER BY id LIMIT ?"
 
 
 def is_due(connection: sqlite3.Connection) -> bool:
@@ -50,7 +50,8 @@ def seal(connection: sqlite3.Connection) -> None:
         _rewrite(connection, old)
         return
     after = last_sealed(connection)
-    with Tokens(connection.execute(_NEXT, (after, LIMITS.segment))) as tokens:
+    sql = f"SELECT {word_columns(connection)} FROM passages WHERE id > ? ORDER BY id LIMIT ?"
+    with Tokens(connection.execute(sql, (after, LIMITS.segment))) as tokens:
         _admit(connection, tokens, after)
         (highest,) = connection.execute("SELECT coalesce(max(number), 0) FROM segments").fetchone()
         segment = Segment(highest + 1, tokens.ids, *tokens.sizes())

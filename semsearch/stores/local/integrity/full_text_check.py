@@ -13,6 +13,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from semsearch.stores.local.database import sqlite
+from semsearch.stores.local.database.schema import indexed_text
 from semsearch.stores.local.database.steps import watched
 from semsearch.stores.local.location import DATABASE
 
@@ -57,7 +58,9 @@ def _problems(connection: sqlite3.Connection, table: str, content: str) -> Itera
 def _settings_agree(connection: sqlite3.Connection, table: str, content: str) -> bool:
     """Make an empty index like `table` in the temporary database, and compare what FTS5 writes there."""
     (sql,) = connection.execute("SELECT sql FROM main.sqlite_master WHERE name = ?", (table,)).fetchone()
-    connection.execute(f"CREATE TEMP VIEW {content} AS SELECT * FROM main.{content}")
+    words = indexed_text(connection)
+    columns = "*" if words == "text" or content != "passages" else f"id, {words} AS text, keywords"
+    connection.execute(f"CREATE TEMP VIEW {content} AS SELECT {columns} FROM main.{content}")
     connection.execute(sql.replace(table, f"temp.{table}", 1))
     made, found = (connection.execute(f"SELECT * FROM {where}.{table}_config").fetchall() for where in ("temp", "main"))
     return bool(made == found)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from semsearch.stores.local.database.schema import POSTINGS
+from semsearch.stores.local.database.schema import POSTINGS, word_columns
 from semsearch.stores.local.database.sqlite import Damaged
 from semsearch.stores.local.full_text.sealing import known
 from semsearch.stores.local.full_text.segments import decoded, load
-from semsearch.stores.sql.tokenizer import ROW, Tokens
+from semsearch.stores.sql.tokenizer import Tokens
 
 if TYPE_CHECKING:
     from semsearch.stores.local.database.connection import Connection
@@ -65,7 +65,7 @@ def _piece(
     wanted: set[tuple[int, str]],
 ) -> Iterator[str]:
     """What is wrong about the passages `ids` (n,) of a segment, of which those `here` (n,) are not removed."""
-    sql = f"SELECT {ROW} FROM passages WHERE id BETWEEN ? AND ? ORDER BY id"
+    sql = f"SELECT {word_columns(connection)} FROM passages WHERE id BETWEEN ? AND ? ORDER BY id"
     with Tokens(connection.execute(sql, (int(ids[0]), int(ids[-1])))) as tokens:
         if not np.array_equal(tokens.ids, ids[here]):
             yield f"segment {number} of the postings has other passages than the store."

@@ -8,7 +8,6 @@ changed since.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,25 +17,30 @@ from semsearch.errors import NotFound
 from semsearch.stores.entry_checks import keywords
 from semsearch.stores.local.database.connection import Connection
 from semsearch.stores.local.database.row_checksums import COLUMNS, passage_crc
-from semsearch.stores.local.database.schema import FLOAT16, body, vector_crc
+from semsearch.stores.local.database.schema import FLOAT16, INDEXED_TEXT, body, vector_crc
 from semsearch.stores.local.full_text.segments import last_sealed
 from semsearch.stores.records import Entry, Source, meta_hash, text_hash, to_json
+from semsearch.stores.sql.folding import fold
+from semsearch.stores.sql.query_terms import has_cjk
 from semsearch.types import Passage
-from semsearch.utils.languages.writing_systems import CJK
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
 THESE = "IN (SELECT value FROM json_each(?))"
-_CJK = re.compile(f"[{CJK}]")
 _OURS = f"document {THESE}"
-FULL_TEXT = (("passages_fts", "text, keywords", ""), ("passages_cjk", "text", "AND cjk = 1"))  # columns, rows
+FULL_TEXT = (  # columns, what of a passage stands in them, rows
+    ("passages_fts", "text, keywords", f"{INDEXED_TEXT}, keywords", ""),
+    ("passages_cjk", "text", INDEXED_TEXT, "AND cjk = 1"),
+)
 SOURCE_COLUMNS = "root, path, mtime_ns, size, sha256, loader"
 _DOCUMENT_COLUMNS = "id, uri, source, sha256, meta_sha256, mtime, size, loader, lines, title, metadata, marks, body"
 _PLACES = {name: f"?{at}" for at, name in enumerate(_DOCUMENT_COLUMNS.split(", "), start=1)}
 _DOCUMENT_CRC = ", ".join(_PLACES[name] for name in COLUMNS["documents"].split(", "))
 _DOCUMENT_VALUES = f"{', '.join(_PLACES.values())}, row_crc({_DOCUMENT_CRC})"
-_PASSAGE_COLUMNS = 'id, document, position, start, "end", page, line, heading, crc, identity, cjk, text, keywords'
+_PASSAGE_COLUMNS = (
+    'id, document, position, start, "end", page, line, heading, crc, identity, cjk, text, keywords, folded'
+)
 
 
 class RowWriter:
@@ -50,8 +54,8 @@ class RowWriter:
         if not documents:
             return 0
         wanted = (json.dumps(documents),)
-        for table, columns, only in FULL_TEXT:  # 'delete' needs the very text that was inserted
-            gone = f"SELECT 'delete', id, {columns} FROM passages WHERE {_OURS} {only}"
+        for table, columns, words, only in FULL_TEXT:  # 'delete' needs the very text that was inserted
+            gone = f"SELECT 'delete', id, {words} FROM passages WHERE {_OURS} {only}"
             self._db.execute(f"INSERT INTO {table} ({table}, rowid, {columns}) {gone}", wanted)
         sealed = f"SELECT id FROM passages WHERE {_OURS} AND id <= {last_sealed(self._db.raw)}"
         self._db.execute(f"INSERT INTO postings_gone {sealed}", wanted)
@@ -75,9 +79,9 @@ class RowWriter:
             passages += _passage_rows(first + len(passages), number, entry)
         put = self._db.execute_many
         put(f"INSERT INTO documents ({_DOCUMENT_COLUMNS}, crc) VALUES ({_DOCUMENT_VALUES})", documents)
-        put(f"INSERT INTO passages ({_PASSAGE_COLUMNS}) VALUES (?{', ?' * 12})", passages)
-        for table, columns, only in FULL_TEXT:
-            new = f"SELECT id, {columns} FROM passages WHERE id >= ? {only} ORDER BY id"
+        put(f"INSERT INTO passages ({_PASSAGE_COLUMNS}) VALUES (?{', ?' * 13})", passages)
+        for table, columns, words, only in FULL_TEXT:
+            new = f"SELECT id, {words} FROM passages WHERE id >= ? {only} ORDER BY id"
             self._db.execute(f"INSERT INTO {table} (rowid, {columns}) {new}", (first,))
         if passages:
             vectors = np.concatenate([entry.vectors for entry in entries])
@@ -147,9 +151,11 @@ def _passage_rows(first: int, document: int, entry: Entry) -> list[tuple[object,
             passage.heading,
             _crc(first + position, document, passage),
             "",
-            int(_CJK.search(passage.text) is not None),
+            int(has_cjk(words)),
             passage.text,
-            keywords(entry.document, passage),
+            fold(keywords(entry.document, passage)),
+            None if words == passage.text else words,
         )
         for position, passage in enumerate(entry.passages)
+        for words in [fold(passage.text)]
     ]
