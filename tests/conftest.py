@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -28,6 +29,10 @@ if sys.dont_write_bytecode:  # each of the hundreds of Python processes that tes
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(CHECKOUT / ".pytest_cache" / "bytecode")
+
+MEMORY = Path("/dev/shm")  # where there is room for the folders of a run, its commits wait for no disk
+if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 8 * 2**30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 # a suite in the background of a script inherits an ignored SIGINT; what it starts would inherit that in turn
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
