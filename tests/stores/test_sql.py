@@ -9,10 +9,10 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from helpers.oldstore import downgraded
 
 from semsearch import Document, Index, NotFound, SemsearchError, UsageError, admin
 from semsearch.stores.local.database import schema
-from semsearch.stores.local.database.schema import VIEWS
 from semsearch.stores.local.queries import query
 
 LONG = "Boilers are under the stairs. " * 100
@@ -187,11 +187,7 @@ def test_an_index_of_before_the_views_is_read_as_it_is_and_gets_them_with_the_ne
     with Index.create("old", encoder="hashing", home=tmp_path) as index:
         index.add(NOTES[:2])
     file = tmp_path / "old" / "store.db"
-    with closing(sqlite3.connect(file)) as connection:
-        for view in VIEWS:
-            connection.execute(f"DROP VIEW {view}")
-        connection.execute("PRAGMA user_version=5")
-        connection.commit()
+    downgraded(file, 5)
     with Index.open("old", home=tmp_path) as index:
         assert index.analysis.verify() == []
         assert list(index.sql("SELECT document, year FROM documents_view")) == [("boiler", 2020), ("bread", 2021)]

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 import numpy as np
 
 from semsearch.stores.protocol import Lexical
-from semsearch.stores.sql import bm25
+from semsearch.stores.sql import bm25, spelling
 from semsearch.stores.sql.folding import fold, folded
 from semsearch.stores.sql.query_terms import LONGEST_PHRASE, MOST_READ, has_cjk, query_terms
 from semsearch.stores.sql.tokenizer import WORDS, cut, spans_of_words
@@ -40,10 +41,7 @@ MOST_WORDS = 64  # of a query, the rarest are searched: 100 words cost FTS5 0.2 
 ALWAYS = 8  # words that are searched however frequent they are
 POSTINGS = 20_000  # beyond ALWAYS, rarest first, until the words occur in this many passages: FTS5 scores each in 4 µs
 MOST_GRAMS = 8  # short CJK runs that are looked up
-LEAST_LETTERS = 5  # of a word that is corrected
-LEAST_ALIKE = 0.83  # difflib's ratio: two letters swapped in a word of six
 MOST_CORRECTED = 4  # words of a query: 20 ms each at 100,000 known words
-MOST_ALIKE = 3  # known words that are tried for one that no passage has
 
 
 class Part(Protocol):
@@ -197,28 +195,23 @@ def _grams(runs: Sequence[str], n: int) -> list[str]:
 
 
 def _corrected(matching: Matching[P], unknown: Sequence[str]) -> tuple[dict[str, str], dict[str, int]]:
-    """For words that no passage has, the most similar word of the index, as typing errors go: alike, same first letter.
+    """For words that no passage has, the word of the index that was meant, where a slip of typing is likely.
 
-    The second dictionary has the number of passages of each of these. Words with a digit are names of something, and
-    short ones are too close to each other. Known words are stems.
+    The second dictionary has the number of passages of each of these. Words with a digit are names of something. Known
+    words are stems.
     """
-    typed = [word for word in unknown if len(word) >= LEAST_LETTERS and word.isalpha() and word.isascii()]
     found: dict[str, str] = {}
     counts: dict[str, int] = {}
+    inside = matching.counts("passages_cjk", unknown) if matching.size("passages_cjk") else {}
+    typed = [word for word in unknown if len(word) >= spelling.SHORTEST and word.isalpha() and not inside.get(word)]
+    of_words = partial(matching.counts, "passages_fts")
     for word in typed[:MOST_CORRECTED]:
-        (stem,) = cut(WORDS, word)
-        having = matching.counts("passages_fts", _alike(matching, stem))
-        if similar := next((term for term, n in having.items() if n), None):
-            found[word], counts[similar] = similar, having[similar]
+        stem = "".join(cut(WORDS, word))
+        known = matching.known_terms(stem[:1], len(stem) - spelling.ENDING, len(stem) + spelling.ENDING) if stem else []
+        if similar := spelling.meant(stem, known, of_words, matching.size("passages_fts")):
+            found[word] = similar
+            counts |= of_words([similar])
     return found, counts
-
-
-def _alike(matching: Matching[P], stem: str) -> list[str]:
-    """The known terms most similar to a stem, the best first."""
-    import difflib  # 3 ms that most queries do not need
-
-    known = matching.known_terms(stem[0], len(stem) - 1, len(stem) + 1)
-    return difflib.get_close_matches(stem, known, n=MOST_ALIKE, cutoff=LEAST_ALIKE)
 
 
 def _run_spans(text: str, run: str) -> list[tuple[int, int]]:
