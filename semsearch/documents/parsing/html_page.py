@@ -1,5 +1,5 @@
-"""The content of an HTML page without its menus, forms, asides and footers, and its text block by block: paragraphs,
-list items, rows of tables, code verbatim.
+"""The content of an HTML page without its menus, scripts, headers and footers, which are counted, and its text block by
+block: paragraphs, list items, rows of tables, code verbatim.
 
 The page is parsed by lxml, which repairs invalid markup. Not by html.parser: that of Python 3.11 is quadratic (30 KB of
 unfinished tags take 14 s). Not by trafilatura 2.3: it loses most headings of the httpd manual, takes 0.8 s to import
@@ -19,24 +19,37 @@ from semsearch.documents.parsing.text_writer import TextWriter
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
 
-_NEVER = {"script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "audio", "video", "head"}
-_NEVER |= {"button", "select", "textarea", "datalist", "dialog"}
-_ASIDE = {"nav", "footer", "aside", "form", "menu", "header"}
-_ASIDE_ROLES = {"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "dialog", "alert"}
-_BOXES = {"div", "section", "ul", "ol", "dl", "p", "table", "td", "span"}  # elements that lay a page out
-_ASIDE_NAME = re.compile(
-    r"(?:^|[-_ ])(?:(?:page|site|global|main|top|sub|side)?-?_?(?:nav|navbar|navigation|menu|footer|header|sidebar)"
-    r"|bread-?crumbs?|toc|table-of-contents|cookies?|consent|share|sharing|social|related-posts|newsletter|subscribe"
-    r"|advert|ads|banner|popup|modal|skip-?link|pagination|pager|toplang|bottomlang|lang(?:uage)?-(?:switch(?:er)?|menu|select(?:or)?)|quickview)"
-    r"(?:$|[-_ ])",
-    re.I,
-)
-KINDS = {"script": "script", "style": "style"}
+HEAD = "head"  # no part of the text, and not counted
+_NEVER = {"script": "script", "style": "style", "noscript": "noscript", "template": "template", "head": HEAD}
+_NEVER |= dict.fromkeys(("svg", "map"), "picture")
+_NEVER |= dict.fromkeys(("iframe", "object", "canvas", "audio", "video"), "embedded object")
+_NEVER |= dict.fromkeys(("select", "textarea", "datalist"), "form control")
+_MENU_ROLES = {"navigation", "menu", "menubar"}
+_CONTENT = {"main", "article"}
+_SECTIONS = {*_CONTENT, "section", "aside", "blockquote", "figure", "details", "fieldset", "td"}
+_PAGE_PARTS = {"header": "header", "footer": "footer", "banner": "header", "contentinfo": "footer"}
+_BOXES = {"div", "section", "ul", "ol", "table"}  # elements that lay a page out
+_FURNITURE = {  # the words that a class consists of, outside of what is content for sure
+    "navigation": r"nav|navbar|navigation|menu|sidebar|bread-?crumbs?|toc|table-of-contents|pagination|pager|skip-?link"
+    r"|toplang|bottomlang|lang(?:uage)?-(?:switch(?:er)?|menu|select(?:or)?)|quickview",
+    "header": "header",
+    "footer": "footer",
+    "cookie banner": "cookies?|consent",
+    "advertisement": "advert|ads|banner|popup|modal|share|sharing|social|related-posts|newsletter|subscribe",
+}
+_CLASSES = {
+    kind: re.compile(rf"(?:^|[-_ ])(?:(?:page|site|global|main|top|sub|side)?-?_?(?:{words}))(?:$|[-_ ])", re.I)
+    for kind, words in _FURNITURE.items()
+}
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+_SWITCHED = re.compile(r"(?:^|[\s_-])(?:tab-?panel|tab-?pane|tab-?content|collapse|accordion)(?:$|[\s_-])", re.I)
 _LETTER = re.compile(r"[^\W_]")
 _ANCHORS = {"¶", "#", "§", "🔗"}  # the text of links from a heading to itself
+_SOFT_HYPHEN = "\u00ad"  # where a word may be divided
 HALF = 0.5
+MOSTLY = 0.8
 MOST_ATTRIBUTES = 1000
+_NOFRAMES = re.compile(r"</?noframes\b[^>]*>", re.I)  # what it holds would be raw text
 _LONG_TAG = re.compile(r"<([a-zA-Z][\w:-]*)[^<>]{5000,}")
 
 _HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
@@ -58,7 +71,7 @@ def tree(page: str) -> Element:
     parser = etree.HTMLParser(
         encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, recover=True, huge_tree=True
     )
-    page = _LONG_TAG.sub(_with_few_attributes, page.replace("\0", " "))
+    page = _LONG_TAG.sub(_with_few_attributes, _NOFRAMES.sub("", page.replace("\0", " ")))
     root = etree.fromstring(page.encode("utf-8", "replace"), parser) if page.strip() else None
     if any(entry.type_name == "ERR_NO_MEMORY" for entry in parser.error_log):
         raise MemoryError  # what was read so far is not the page
@@ -71,34 +84,109 @@ def _with_few_attributes(tag: re.Match[str]) -> str:
 
 
 class Content:
-    """The content of one page: the element `root`, and `dropped`, the elements below it to leave out."""
+    """The content of one page: the element `root`, and `dropped`, the elements below it to leave out, each by its kind.
+
+    Within `main` and `article` only menus and what nobody sees is left out. Elsewhere, a box with a heading of its own
+    is content, whatever it is called; ids say nothing, as generators make them of headings.
+    """
 
     def __init__(self, root: Element) -> None:
         body = root.find("body")
         self.root = root if body is None else body
         self._sizes = _Sizes(self.root)
-        self.dropped = {e for e in self._sizes.elements if e.tag in _NEVER or _is_hidden(e) or _is_anchor(e)}
+        self._switched = _switched(self.root)
+        self._main = self._find_main()
+        above = set() if self._main is None else set(self._main.iterancestors())
         whole = self._sizes.letters[self.root]
-        self.dropped |= {e for e in self._sizes.elements if self._sizes.letters[e] < HALF * whole and self._is_aside(e)}
-        self.root = self._main(whole)
+        self.dropped: dict[Element, str] = {}
+        sure: set[Element] = set()  # and all that is below them, as in the next two
+        sections: set[Element] = set()
+        openers: set[Element] = set()
+        for element in self._sizes.elements:
+            parent = element.getparent()
+            if parent in self.dropped:
+                self.dropped[element] = self.dropped[parent]
+                continue
+            if parent in sure or element.tag in _CONTENT or element.get("role") in _CONTENT:
+                sure.add(element)
+            if parent in sections or element.tag in _SECTIONS:
+                sections.add(element)
+            if parent in openers or _is_opener(element):
+                openers.add(element)
+            kind = self._unseen(element, opens=element in openers)
+            if not kind and self._sizes.letters[element] < HALF * whole:
+                kind = self._menu(element)
+                if not kind and element not in sure and element not in above:
+                    kind = self._furniture(element, is_part=parent not in sections, is_outside=parent in above)
+            if kind:
+                self.dropped[element] = kind
 
-    def _main(self, whole: int) -> Element:
+    def _find_main(self) -> Element | None:
         """<main>, or the only <article>, if it has a quarter of the text."""
         for kind in ("main", "article"):
             matching = [e for e in self._sizes.elements if e.tag == kind or e.get("role") == kind]
-            if len(matching) == 1 and self._sizes.letters[matching[0]] >= HALF * HALF * whole:
+            if len(matching) == 1 and self._sizes.letters[matching[0]] >= HALF * HALF * self._sizes.letters[self.root]:
                 return matching[0]
-        return self.root
+        return None
 
-    def _is_aside(self, element: Element) -> bool:
-        if element.tag == "header":
-            return not any(True for _ in element.iter("h1"))
-        if element.tag in _ASIDE or element.get("role") in _ASIDE_ROLES:
-            return True
-        names = f"{element.get('id') or ''} {element.get('class') or ''}"
-        if element.tag in _BOXES and _ASIDE_NAME.search(names):
-            return True
-        return element.tag in ("p", "div") and self._sizes.is_link_bar(element)
+    def _unseen(self, element: Element, *, opens: bool) -> str:
+        """The kind of an element that is no text, or that the page never shows; "" for any other.
+
+        opens: the text of a button is a heading, of a tab or of an answer that it shows.
+        """
+        tag = element.tag
+        if tag == "script" and "json" in (element.get("type") or ""):
+            return "structured data"
+        if tag in _NEVER:
+            return _NEVER[tag]
+        if tag == "button" and not opens:
+            return "form control"
+        if _is_hidden(element) and not self._is_switched(element):
+            return "hidden text"
+        return "permalink" if _is_anchor(element) else ""
+
+    def _menu(self, element: Element) -> str:
+        """The kind of a box that says itself that it is a menu or a search form, and has no text of its own."""
+        role = element.get("role") or ""
+        if element.tag in ("nav", "menu") or role in _MENU_ROLES:
+            return "" if self._is_text(element) else "navigation"
+        return "search form" if role == "search" or element.tag == "search" else ""
+
+    def _furniture(self, element: Element, *, is_part: bool, is_outside: bool) -> str:
+        """The kind of a box around the content. is_part: of the page, not of a section; is_outside: beside <main>."""
+        if self._is_text(element):
+            return ""
+        named = _PAGE_PARTS.get(element.tag) or _PAGE_PARTS.get(element.get("role") or "")
+        if named and is_part:
+            return named
+        classes = element.get("class")
+        if classes and element.tag in _BOXES:
+            for kind, pattern in _CLASSES.items():
+                if pattern.search(classes):
+                    return kind
+        is_site_map = self._sizes.has_heading(element) and self._sizes.is_mostly_links(self.root)
+        if element.tag in ("p", "div") and self._sizes.is_link_bar(element) and not is_site_map:
+            return "navigation"
+        return "text beside the main part" if is_outside and element.tag != "aside" else ""
+
+    def _is_text(self, element: Element) -> bool:
+        """Whether it has a heading of its own, and more text than links."""
+        return self._sizes.has_heading(element) and not self._sizes.is_mostly_links(element)
+
+    def _is_switched(self, element: Element) -> bool:
+        """Whether the reader can show it: as a tab panel, an answer below its question, a place found in the page."""
+        return (
+            (element.get("hidden") or "").lower() == "until-found"
+            or element.get("role") == "tabpanel"
+            or _SWITCHED.search(element.get("class") or "") is not None
+            or element.get("id") in self._switched
+        )
+
+
+def _switched(root: Element) -> set[str]:
+    """The ids of what a control of the page, such as a tab, shows and hides."""
+    ids = {name for e in root.iter() if (names := e.get("aria-controls")) for name in names.split()}
+    return ids | {(e.get("href") or "").removeprefix("#") for e in root.iter("a") if e.get("role") == "tab"} - {""}
 
 
 class _Sizes:
@@ -110,20 +198,33 @@ class _Sizes:
         self.letters: dict[Element, int] = dict.fromkeys(self.elements, 0)
         self._linked: dict[Element, int] = dict.fromkeys(self.elements, 0)
         self._links: dict[Element, int] = dict.fromkeys(self.elements, 0)
+        self._headed: set[Element] = set()
         for element in reversed(self.elements):
             if element.tag not in _NEVER:
                 self.letters[element] += _letters(element.text)
             if element.tag == "a":
                 self._links[element], self._linked[element] = 1, self.letters[element]
             parent = parents.get(element)
+            if element.tag in _HEADINGS or element.get("role") == "heading":
+                self._headed.add(element)
             if parent is not None:
+                if element in self._headed:
+                    self._headed.add(parent)
                 self.letters[parent] += self.letters[element] + _letters(element.tail)
                 self._linked[parent] += self._linked[element]
                 self._links[parent] += self._links[element]
 
+    def has_heading(self, element: Element) -> bool:
+        """Whether it is a heading, or has one below it."""
+        return element in self._headed
+
+    def is_mostly_links(self, element: Element) -> bool:
+        """Whether more of its letters are in links than elsewhere."""
+        return self._linked[element] > HALF * self.letters[element]
+
     def is_link_bar(self, element: Element) -> bool:
-        """Whether it has several links and no other letters: "Home > Docs > Version 2"."""
-        return self._links[element] > 1 and self._linked[element] == self.letters[element]
+        """Whether it has several links and hardly any other letters: "Home > Docs > Version 2"."""
+        return self._links[element] > 1 and self._linked[element] >= MOSTLY * self.letters[element]
 
 
 def _letters(text: str | None) -> int:
@@ -133,8 +234,18 @@ def _letters(text: str | None) -> int:
 def _is_hidden(element: Element) -> bool:
     return (
         element.get("hidden") is not None
+        or (element.tag == "dialog" and element.get("open") is None)
         or element.get("aria-hidden") == "true"
         or _HIDDEN.search(element.get("style") or "") is not None
+    )
+
+
+def _is_opener(element: Element) -> bool:
+    return (
+        element.tag in _HEADINGS
+        or element.tag in ("summary", "dt")
+        or element.get("role") in ("tab", "heading")
+        or element.get("aria-expanded") is not None
     )
 
 
@@ -153,7 +264,9 @@ def text_of(content: Content, writer: TextWriter | None = None) -> TextWriter:
         elif event == "end":
             page.end(element.tag)
         elif element in content.dropped:
-            page.writer.omit(KINDS.get(element.tag, "navigation"), "".join(element.itertext()))
+            kind, text = content.dropped[element], "".join(element.itertext()).strip()
+            if text and kind != HEAD:
+                page.writer.omit(kind, text)
         elif isinstance(element.tag, str):
             page.start(element)
             stack.append(("end", "", element))
@@ -177,8 +290,12 @@ class _Page:
 
     def start(self, element: Element) -> None:
         tag = element.tag
-        if tag == "br":
+        if tag == "img" and (alt := element.get("alt", "?")):
+            self.writer.omit("picture", alt if alt != "?" else "")
+        elif tag == "br":
             self._buffer.append("\n")
+        elif tag == "button":  # a tab stands beside another one
+            self._buffer.append(" ")
         elif tag == "table":
             self.flush()
             self._first_row = True
@@ -194,7 +311,9 @@ class _Page:
                 self._buffer += ["- "] * (tag == "li")
 
     def end(self, tag: str) -> None:
-        if tag in _HEADINGS and self._is_block(tag):
+        if tag == "button":
+            self._buffer.append(" ")
+        elif tag in _HEADINGS and self._is_block(tag):
             heading, self._buffer = "".join(self._buffer), []
             self.writer.heading(heading.removeprefix("- "), int(tag[1:]))
         elif self._is_block(tag):
@@ -204,7 +323,7 @@ class _Page:
             self._tables.pop()
 
     def text(self, text: str) -> None:
-        if text:
+        if text := text.replace(_SOFT_HYPHEN, ""):
             self._buffer.append(newlines(text) if self._verbatim else _SPACES.sub(" ", text))
             self._has_text = self._has_text or not text.isspace()
 

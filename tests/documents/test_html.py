@@ -1,0 +1,187 @@
+"""What of a page is content, and what is left out and counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from helpers.filemaking import one, written
+
+from semsearch.documents import loaders
+from semsearch.documents.parsing.html_page import Content, text_of, tree
+from semsearch.documents.textless import Textless
+from semsearch.types import Document
+
+FILLER = "".join(
+    f"<p>Paragraph {n} explains a part of the client in plain words for new readers.</p>" for n in range(9)
+)
+WORDS = ["pagination", "cookies", "sharing", "navigation", "footer", "modal", "menu", "header", "language-menu"]
+WORDS += ["subscribe", "site-navigation", "share-a-folder", "adding-a-footer", "header-row", "toc", "sidebar", "banner"]
+
+
+def page(tmp_path: Path, body: str) -> Document:
+    return one(written(tmp_path, "page.html", f"<!DOCTYPE html><html><body>{body}</body></html>"))
+
+
+def left_out(document: Document) -> dict[str, int]:
+    return {each.kind: each.letters for each in document.omissions}
+
+
+@pytest.mark.parametrize("main", ["main", "article", "div"])
+@pytest.mark.parametrize("attribute", ["id", "class"])
+@pytest.mark.parametrize("word", WORDS)
+def test_a_section_with_a_heading_is_content_whatever_it_is_called(
+    tmp_path: Path, word: str, attribute: str, main: str
+) -> None:
+    section = f'<section {attribute}="{word}"><h2>The {word}</h2><p>It shows the okapi.</p></section>'
+    document = page(tmp_path, f"<{main}>{FILLER}{section}</{main}>")
+    assert f"The {word}\n\nIt shows the okapi." in document.text
+    assert document.omissions == ()
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_ids_say_nothing_and_classes_nothing_within_main_and_article(tmp_path: Path, word: str) -> None:
+    assert "okapi" in page(tmp_path, f'{FILLER}<div id="{word}"><p>It shows the okapi.</p></div>').text
+    for main in ("<main>", "<article>", '<div role="main">'):
+        within = page(tmp_path, f'{main}{FILLER}<div class="{word}"><p>It shows the okapi.</p></div>')
+        assert ("okapi" in within.text, within.omissions) == (True, ())
+
+
+KEPT = [
+    '<div class="alert alert-warning" role="alert"><h4>Warning</h4><p>Keep the walrus volume.</p></div>',
+    '<div class="alert" role="alert">Keep the walrus volume.</div>',
+    '<aside class="admonition note"><p>Keep the walrus volume.</p></aside>',
+    '<div class="admonition tip"><p class="title">Tip</p><p>Keep the walrus volume.</p></div>',
+    '<aside class="footnote-list"><aside role="doc-footnote"><p>Keep the walrus volume.</p></aside></aside>',
+    "<article><header><h2>Review</h2><p>Keep the walrus volume.</p></header></article>",
+    "<section><header><p>Keep the walrus volume.</p></header></section>",
+    "<blockquote>Quoted <footer>Keep the walrus volume.</footer></blockquote>",
+    '<div role="tabpanel" hidden>Keep the walrus volume.</div>',
+    '<div class="tab-pane fade" style="display: none">Keep the walrus volume.</div>',
+    '<button aria-controls="a">Show</button><div id="a" hidden>Keep the walrus volume.</div>',
+    '<div hidden="until-found">Keep the walrus volume.</div>',
+    "<details><summary>More</summary>Keep the walrus volume.</details>",
+    '<h3><button aria-expanded="false">Keep the walrus volume.</button></h3>',
+    "<form><p>Keep the walrus volume.</p></form>",
+]
+
+
+@pytest.mark.parametrize("box", KEPT)
+@pytest.mark.parametrize("main", ["main", "article", "div"])
+def test_boxes_of_the_content_stay(tmp_path: Path, box: str, main: str) -> None:
+    assert "Keep the walrus volume." in page(tmp_path, f"<{main}>{FILLER}{box}{FILLER}</{main}>").text
+
+
+DROPPED = [
+    ('<script>a("lynx")</script>', "script", 9),
+    ('<script type="application/ld+json">{"a":"lynx"}</script>', "structured data", 12),
+    ("<style>.lynx {}</style>", "style", 7),
+    ("<noscript>The lynx needs a script.</noscript>", "noscript", 20),
+    ("<template><p>lynx</p></template>", "template", 4),
+    ('<svg><text x="1">lynx</text></svg>', "picture", 4),
+    ('<img src="a.png" alt="A lynx">', "picture", 5),
+    ("<p hidden>lynx</p>", "hidden text", 4),
+    ('<p style="display:none">lynx</p>', "hidden text", 4),
+    ("<dialog>lynx</dialog>", "hidden text", 4),
+    ("<button>Buy a lynx</button>", "form control", 8),
+    ("<select><option>lynx</select>", "form control", 4),
+    ('<nav><a href="/">lynx</a> <a href="/b">b</a></nav>', "navigation", 5),
+    ('<div role="navigation"><h3>More</h3><a href="/">lynx, ocelot</a></div>', "navigation", 15),
+    ('<div role="search"><label>lynx</label></div>', "search form", 4),
+]
+
+
+@pytest.mark.parametrize(("box", "kind", "letters"), DROPPED)
+@pytest.mark.parametrize("main", ["main", "div"])
+def test_what_no_reader_takes_for_text_is_left_out_and_counted(
+    tmp_path: Path, box: str, kind: str, letters: int, main: str
+) -> None:
+    document = page(tmp_path, f"<{main}>{FILLER}{box}</{main}>")
+    assert "lynx" not in document.text
+    assert left_out(document) == {kind: letters}
+
+
+AROUND = [
+    ("<header>Site of the lynx</header>", "header"),
+    ("<footer>© lynx</footer>", "footer"),
+    ('<div class="site-footer">© lynx</div>', "footer"),
+    ('<div class="cookie-banner">The lynx uses cookies. OK?</div>', "cookie banner"),
+    ('<div class="sidebar"><a href="/">lynx</a> and more</div>', "navigation"),
+    ('<p><a href="/">Home</a> &gt; <a href="/l">lynx</a></p>', "navigation"),
+]
+
+
+@pytest.mark.parametrize(("box", "kind"), AROUND)
+def test_boxes_around_the_content_are_left_out_and_counted(tmp_path: Path, box: str, kind: str) -> None:
+    for body in (f"{box}<main>{FILLER}</main>", f"{box}<div>{FILLER}</div>"):
+        document = page(tmp_path, body)
+        assert "lynx" not in document.text
+        assert list(left_out(document)) == [kind]
+
+
+def test_a_box_beside_the_main_part_stays_where_it_has_a_heading_and_is_no_list_of_links(tmp_path: Path) -> None:
+    heading = "<section><h2>Opening hours</h2><p>The okapi sleeps at noon.</p></section>"
+    links = '<section><h2>Links</h2><a href="/a">the lynx of the north</a></section>'
+    document = page(tmp_path, f"<main>{FILLER}</main>{heading}{links}<div>lynx</div>")
+    assert "Opening hours\n\nThe okapi sleeps at noon." in document.text
+    assert left_out(document) == {"text beside the main part": 5 + 17 + 4}
+
+
+def test_a_page_that_consists_of_lists_of_links_keeps_them(tmp_path: Path) -> None:
+    sections = "".join(
+        f'<div class="section"><h3><a href="/{name}">{name}</a></h3><ul><li><a href="/1">The {name} guide</a></li>'
+        f'<li><a href="/2">All about {name}s</a></li></ul></div>'
+        for name in ("okapi", "walrus", "heron")
+    )
+    assert "The heron guide" in page(tmp_path, f"<h1>Site map</h1>{sections}").text
+
+
+def test_a_word_with_soft_hyphens_is_one_word(tmp_path: Path) -> None:
+    assert page(tmp_path, "<p>Donau&shy;dampf\u00adschiff</p>").text == "Donaudampfschiff"
+
+
+def test_tabs_beside_each_other_are_words_of_their_own(tmp_path: Path) -> None:
+    tabs = "<button role=tab>Windows</button><button role=tab>macOS</button>"
+    assert page(tmp_path, f"<main>{FILLER}<div role=tablist>{tabs}</div></main>").text.endswith("Windows macOS")
+
+
+def test_a_page_of_frames_is_the_text_for_those_who_have_none(tmp_path: Path) -> None:
+    frames = (
+        '<html><head><title>F</title></head><frameset><frame src="a"><noframes><body><p>Okapi</p></body></noframes>'
+    )
+    document = one(written(tmp_path, "a.html", f"{frames}</frameset></html>"))
+    assert (document.text, document.title, document.omissions) == ("Okapi", "F", ())
+
+
+@pytest.mark.parametrize(
+    ("body", "only"),
+    [
+        (
+            '<noscript>Enable JavaScript.</noscript><div id="root"></div><script>go()</script>',
+            "noscript (17 letters), script (4 letters)",
+        ),
+        ('<img src="a.png"><img src="b.png" alt="">', "picture"),
+        ('<script type="application/ld+json">{"a": 1}</script>', "structured data (7 letters)"),
+    ],
+)
+def test_a_page_without_text_says_what_it_has_instead(tmp_path: Path, body: str, only: str) -> None:
+    (item,) = loaders.load(written(tmp_path, "app.html", f"<html><body>{body}</body></html>"))
+    assert isinstance(item, Textless)
+    assert item.reason == f"no text found in it, only {only}"
+
+
+def test_of_the_httpd_manual_every_letter_is_read_or_named(data: Path) -> None:
+    def letters(text: str) -> Counter[str]:
+        return Counter("".join(text.split()).replace("\u00ad", ""))
+
+    whole = missing = 0
+    for file in sorted((data / "docs_httpd_html").rglob("*.html*"))[::10]:
+        root = tree(file.read_text(encoding="utf-8", errors="replace"))
+        document = text_of(Content(root)).document("", {})
+        present = letters("".join(root.find("body").itertext()))
+        named = sum(each.letters for each in document.omissions if each.kind != "picture")
+        whole += present.total()
+        missing += max(0, (present - letters(document.text)).total() - named)
+    assert whole > 100_000
+    assert missing < whole / 1000
