@@ -60,6 +60,7 @@ def pairs(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.long
 def test_the_maps_of_two_encoders_stand_beside_each_other_and_their_difference_below(browser: Any, server: str) -> None:
     opened(browser, server, m=["hashing", "cot-minilm"], s="\n".join(TEXTS))
     until(lambda: len(charts(browser)) == 4)
@@ -74,6 +75,7 @@ def test_the_maps_of_two_encoders_stand_beside_each_other_and_their_difference_b
     assert f"{cosines[1] - cosines[0]:+.2f}" in apart.text
 
 
+@pytest.mark.long
 def test_an_uploaded_file_gives_the_figures_of_the_command_line_and_outlives_a_reload(
     browser: Any, server: str, pairs: Path
 ) -> None:

@@ -128,6 +128,7 @@ def test_the_browser_lets_no_script_see_the_cookie(driver: Any, started: Server)
     assert "semsearch" not in driver.execute_script("return document.cookie")
 
 
+@pytest.mark.long
 def test_a_file_is_uploaded_below_the_limit_that_the_page_names_and_not_above(
     driver: Any, home: Path, tmp_path: Path
 ) -> None:

@@ -211,6 +211,7 @@ def test_the_time_slider_shows_and_chooses_the_points_between_two_days(browser: 
     until(lambda: "from=" not in browser.current_url)
 
 
+@pytest.mark.long
 def test_hits_of_the_last_search_are_marked_and_the_map_keeps_its_view(browser: Any, server: str) -> None:
     ask(browser, f"{server}/?n=notes", "falcon wings")
     links = "[data-testid=stSidebar] [data-testid=stPageLink] a"
@@ -224,6 +225,7 @@ def test_hits_of_the_last_search_are_marked_and_the_map_keeps_its_view(browser: 
     until(lambda: browser.execute_script(shown, marked.one(".over")) > plain)
 
 
+@pytest.mark.long
 def test_what_is_chosen_becomes_a_filter_of_the_search_and_a_tag_by_its_button(
     browser: Any, server: str, home: Path
 ) -> None:

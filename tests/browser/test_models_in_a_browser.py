@@ -73,6 +73,7 @@ def press(browser: Any, label: str) -> None:
     until(lambda: [each for each in buttons(browser, label) if each.is_displayed() and each.is_enabled()])[0].click()
 
 
+@pytest.mark.long
 def test_an_index_is_made_and_every_page_acts_on_it_alone(
     browser: Any, server: str, home: Path, tmp_path: Path
 ) -> None:

@@ -43,6 +43,7 @@ def test_a_question_is_answered_under_the_box_and_the_url_holds_it(browser: Any,
     until(lambda: "1. diesel" in one_line(browser))
 
 
+@pytest.mark.long
 def test_less_like_this_is_a_chip_that_changes_the_hits_and_the_url(browser: Any, server: str) -> None:
     ask(browser, server, "how is the fuel of a diesel set on fire")
     until(lambda: "10 hits" in text(browser))

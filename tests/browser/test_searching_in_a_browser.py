@@ -63,6 +63,7 @@ def test_the_cursor_is_in_the_box_and_a_slash_brings_it_back(browser: Any, serve
     until(lambda: browser.switch_to.active_element.get_attribute("aria-label") == "What are you looking for?")
 
 
+@pytest.mark.long
 def test_a_filter_and_a_weighted_chip_come_back_from_a_shared_url(browser: Any, server: str, started: Server) -> None:
     ask(browser, server, "engine")
     choose(browser, "kind", "petrol")
@@ -89,6 +90,7 @@ def test_no_value_of_the_metadata_and_no_file_name_is_markup(browser: Any, serve
     assert not browser.find_elements(By.CSS_SELECTOR, "img[src='x'], a[href^='javascript'], a[href*='evil']")
 
 
+@pytest.mark.long
 def test_a_pdf_opens_at_its_page_with_its_passage_in_view(browser: Any, server: str) -> None:
     ask(browser, server, "zeppelin hydrogen")
     until(lambda: "paper.pdf · page 2" in text(browser))
@@ -137,6 +139,7 @@ def test_hits_are_read_with_the_keyboard_alone_chosen_and_saved(browser: Any, se
     until(lambda: browser.switch_to.active_element.get_attribute("aria-label") == "What are you looking for?")
 
 
+@pytest.mark.long
 def test_searches_go_on_while_an_index_grows_and_find_what_is_new(browser: Any, server: str, home: Path) -> None:
     """The writer is another Index than the page's; each of its batches is a commit."""
     stop, written = threading.Event(), threading.Event()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxscript")
 
 from helpers.checkpoints import shallow
+from helpers.tracing import tracing_once
 
 from semsearch import Encoder
 from semsearch.encoders.base import EncoderBackend
@@ -26,9 +27,10 @@ SLOW = {"PyTorch": 2.0, "ONNX Runtime": 1.0}  # seconds, in place of a clock
 
 
 @pytest.fixture
-def model(golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def model(golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return f"{shallow(golden, 'tiny-bert', tmp_path / 'model', 1)}#mean"
+    with tracing_once(tmp_path / "graph.onnx"):
+        yield f"{shallow(golden, 'tiny-bert', tmp_path / 'model', 1)}#mean"
 
 
 def timed(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float]) -> None:
