@@ -1,4 +1,4 @@
-"""The contract of stores: what `stores.protocol` promises, for every store there is and for the one in memory."""
+"""The contract of stores: what `stores.protocol` promises, for every store there is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.filter_model import Row, holds, random_metadata, trees
-from helpers.memory_store import MemoryDriver
 from helpers.postgres import Addressed, new_database
 from helpers.reading import counts, full_document, rows, titles, version
 from helpers.stores import DIM, entry, source, vectors_of
@@ -57,17 +56,14 @@ class Place:
         return writer, space
 
 
-PLACES = [*drivers.names(), "memory"]
-
-
-@pytest.fixture(scope="module", params=PLACES)
+@pytest.fixture(scope="module", params=drivers.names())
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("stores")
     if request.param == "postgres":
         address = new_database(request.getfixturevalue("postgres"))
         yield Place(Addressed(drivers.load(request.param), address), folder, many_writers=True)
     else:
-        yield Place(MemoryDriver() if request.param == "memory" else drivers.load(request.param), folder)
+        yield Place(drivers.load(request.param), folder)
 
 
 @pytest.fixture
@@ -1027,35 +1023,50 @@ FILES = {
 }
 
 
+ELSEWHERE = """from pathlib import Path
+from semsearch.stores import local
+from semsearch.stores.local import *
+
+def away(location): return location.parent / "away" / location.name
+def names(home): return local.names(home / "away")
+def rename(location, target): local.rename(away(location), away(target))
+def restore(file, location, *rest, **address): return local.restore(file, away(location), *rest)
+def create(location, *fill, **address):
+    away(location).parent.mkdir(exist_ok=True)
+    return local.create(away(location), *fill)
+for name in ("exists", "identity", "open_reader", "open_writer", "remove"):
+    globals()[name] = lambda location, name=name: getattr(local, name)(away(location))
+"""
+
+
 @pytest.fixture
-def memory_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """A package of stores called `memory`, as somebody would add one: a folder."""
-    (tmp_path / "more" / "memory").mkdir(parents=True)
-    lines = "import sys\nfrom helpers.memory_store import MemoryDriver\nsys.modules[__name__] = MemoryDriver()\n"
-    (tmp_path / "more" / "memory" / "__init__.py").write_text(lines, encoding="utf-8")
+def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A package of stores called `elsewhere`, as somebody would add one: a folder. It keeps its stores in `away`."""
+    (tmp_path / "more" / "elsewhere").mkdir(parents=True)
+    (tmp_path / "more" / "elsewhere" / "__init__.py").write_text(ELSEWHERE, encoding="utf-8")
     monkeypatch.setattr(stores, "__path__", [*stores.__path__, str(tmp_path / "more")])
     yield
-    sys.modules.pop("semsearch.stores.memory", None)
-    vars(stores).pop("memory", None)
+    sys.modules.pop("semsearch.stores.elsewhere", None)
+    vars(stores).pop("elsewhere", None)
 
 
-@pytest.mark.usefixtures("memory_package")
+@pytest.mark.usefixtures("elsewhere")
 def test_a_new_store_is_one_folder(tmp_path: Path) -> None:
-    with Index.create("new", encoder="hashing", home=tmp_path, store="memory") as index:
+    with Index.create("new", encoder="hashing", home=tmp_path, store="elsewhere") as index:
         index.add([Document("a", "Diesel engines ignite by compression.")])
     Index.create("old", encoder="hashing", home=tmp_path).close()
-    assert {"local", "memory"} < {*drivers.names()}
+    assert {"local", "elsewhere"} < {*drivers.names()}
     assert admin.names(tmp_path) == ["new", "old"]
     assert not (tmp_path / "new").exists()  # the local store has no part in it
     with Index.open("new", home=tmp_path) as again:
         assert again.search("diesel", k=1)[0].document == "a"
         again.add([Document("b", "Bread needs salt.")])
         admin.dump(again, tmp_path / "dump")
-    admin.restore(tmp_path / "dump", "copy", home=tmp_path, store="memory").close()
+    admin.restore(tmp_path / "dump", "copy", home=tmp_path, store="elsewhere").close()
     for name in ("new", "old"):
         with pytest.raises(UsageError, match="already has an index"):
-            Index.create(name, encoder="hashing", home=tmp_path, store="memory")
-    with pytest.raises(UnknownName, match=r"local, memory"):
+            Index.create(name, encoder="hashing", home=tmp_path, store="elsewhere")
+    with pytest.raises(UnknownName, match=r"elsewhere, local"):
         Index.create("other", encoder="hashing", home=tmp_path, store="paper")
     admin.rename("copy", "renamed", tmp_path)
     assert (admin.remove("new", tmp_path), admin.names(tmp_path)) == ([], ["old", "renamed"])
