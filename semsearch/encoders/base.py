@@ -52,6 +52,11 @@ class BaseEncoder(ABC):
         return ()
 
     @property
+    def languages(self) -> Sequence[str]:
+        """Codes of the languages that it reads; empty: it does not say."""
+        return ()
+
+    @property
     def info(self) -> JsonObject:
         """The facts about this encoder in `semsearch info`."""
         return {"name": self.name, "fingerprint": self.fingerprint, "dim": self.dim}
@@ -91,6 +96,10 @@ class WrappedEncoder(BaseEncoder):
     @property
     def background(self) -> Sequence[float]:
         return self.model.background
+
+    @property
+    def languages(self) -> Sequence[str]:
+        return self.model.languages
 
     @property
     def info(self) -> JsonObject:
@@ -155,6 +164,11 @@ class BundleBackend(EncoderBackend):
         return self.bundle.background
 
     @property
+    def languages(self) -> tuple[str, ...]:
+        """Those that the bundle states."""
+        return self.bundle.languages
+
+    @property
     def truncation(self) -> TruncationStats:
         """Truncated texts and tokens since loading."""
         return self._tokenizer.truncation
@@ -194,6 +208,10 @@ class _Adapted(BaseEncoder):
     @property
     def background(self) -> Sequence[float]:
         return self._own("background", super().background)
+
+    @property
+    def languages(self) -> Sequence[str]:
+        return self._own("languages", super().languages)
 
     @property
     def info(self) -> JsonObject:

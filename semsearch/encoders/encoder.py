@@ -156,6 +156,11 @@ class Encoder(BaseEncoder):
         return pair_similarity.background(self.fingerprint, lambda texts: self._backend.embed(texts, prompt))
 
     @property
+    def languages(self) -> Sequence[str]:
+        """ISO 639-1 codes of the languages that it reads; empty: the model does not say."""
+        return self._backend.languages
+
+    @property
     def info(self) -> JsonObject:
         """Name, fingerprint, method, width, limits, prompts, licence, source, and the device in use."""
         return dict(self._backend.info)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -46,10 +46,12 @@ def write(
     report: Report,
     *,
     most_bytes: int = graphs.MOST_BYTES,
+    amend: Callable[[Path], Path] = lambda path: path,
 ) -> Bundle:
     """Write the weights and the tokenizer of an export of `backend` into the folder `place`; return its manifest.
 
-    Raises GateFailed where the export differs too much from `backend`.
+    `amend` is given the traced graph, before its precision is converted. Raises GateFailed where the export differs too
+    much from `backend`.
     """
     onnx_files.write_tokenizer(backend.bundle.path("tokenizer"), place)
     graph, example = trace_inputs(backend)
@@ -58,7 +60,7 @@ def write(
     details: JsonObject = {"bias_rows": rows, "for_its_prompts_only": fixed}
     report(f"tracing {backend.bundle.name} ({backend.bundle.method})")
     return onnx_files.write_graph(
-        lambda path: graphs.trace(graph, example, path, backend.bundle.max_tokens, most_bytes=most_bytes),
+        lambda path: amend(graphs.trace(graph, example, path, backend.bundle.max_tokens, most_bytes=most_bytes)),
         lambda kept: _compare(_manifest(backend, place, dtype, details | kept), backend, data, report),
         *(place, dtype, report),
     )

@@ -53,6 +53,7 @@ class Bundle:
     those of the method that differ from its defaults, `tokens` the tokenizer's own mask, sep, cls and pad.
     `config_sha256` covers the part of the model's configuration that decides how its weights are run. `origin` has the
     sha256 of the weights and the tokenizer that an export was made from, and the operators and the opset of its graph.
+    `languages` are the codes of those that the encoder reads; none: not stated.
     `background`: ascending quantiles of the cosine of unrelated texts, p = 0 … 1 in equal steps. `weights` is an ONNX
     file, or the safetensors file (or the index of several) of a Hugging Face folder.
     """
@@ -80,6 +81,7 @@ class Bundle:
     parity: JsonMapping = field(default_factory=dict)
     background: tuple[float, ...] = ()
     post: tuple[Step, ...] = ()
+    languages: tuple[str, ...] = ()
     folder: Path = field(default=Path(), compare=False)
 
     def with_fingerprint(self) -> Bundle:
@@ -132,6 +134,8 @@ class Bundle:
         facts = {key: getattr(self, key) for key in shown}
         if self.post:
             facts["post"] = [str(step) for step in self.post]
+        if self.languages:
+            facts["languages"] = list(self.languages)
         return facts | {"device": device, "provider": provider, "prompts": prompts}
 
     def files(self) -> list[Path]:
@@ -217,5 +221,6 @@ def _parse(content: JsonObject, folder: Path) -> Bundle:
     prompts = content["prompts"].items()
     content["prompts"] = {role: Prompt(**{**one, "remove": tuple(one.get("remove", ()))}) for role, one in prompts}
     content["background"] = tuple(content["background"])
+    content["languages"] = tuple(content.get("languages", ()))
     content["post"] = tuple(Step(**step) for step in content.get("post", ()))
     return Bundle(**{**content, "folder": folder})

@@ -54,6 +54,10 @@ class EncoderProtocol(EncoderLike, Protocol):
         """Ascending quantiles of the cosines of unrelated texts, p = 0 … 1 in equal steps; empty where unknown."""
 
     @property
+    def languages(self) -> Sequence[str]:
+        """ISO 639-1 codes of the languages that it reads; empty where it does not say."""
+
+    @property
     def info(self) -> JsonObject:
         """Name, fingerprint, method, width, limits, prompts, licence, source, device."""
 

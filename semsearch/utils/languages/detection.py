@@ -1,0 +1,132 @@
+"""The language of a text: its script, and among the languages of one script the letter trigrams of its words.
+
+Naive Bayes, with the probability of a trigram estimated from its rank among the most frequent ones of a language.
+profiles.txt has those ranks, and scripts/encoders/language_profiles.py makes it and measures this. What is not decided
+is "": a text without letters, a short one, one of a language without a profile that is like none of the others.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping
+from functools import cache
+from pathlib import Path
+
+from semsearch.utils.languages.writing_systems import HAN, HANGUL, HANGUL_JAMO, KANA
+
+PROFILES = "profiles.txt"
+LETTERS = 1_000  # of a text that are looked at
+LEAST = 3  # letters, or one syllable of a dense script: α alone is no Greek
+LEAD, DOUBT = 3.0, 12.0  # nats; chosen on queries and man pages: docs/languages.md
+FIRST_RANK, ABSENT = 20, 800  # a trigram of rank r is ABSENT / (FIRST_RANK + r) times as likely as one outside
+DENSE = 3  # letters of an alphabet that a character of these scripts counts as: it is a syllable or a word
+KANA_SHARE = 0.1  # from here on a text with Chinese characters is Japanese
+SCRIPTS = {  # the script alone tells the language, or those that write it are told apart by profiles
+    "latin": "A-Za-zÀ-ɏḀ-ỿ",
+    "cyrillic": "Ѐ-ӿ",
+    "arabic": "؀-ۿݐ-ݿﭐ-﷿ﹰ-﻿",
+    "han": HAN,
+    "kana": KANA,
+    "ko": HANGUL + HANGUL_JAMO,
+    "el": "Ͱ-Ͽἀ-῿",
+    "he": "֐-׿",
+    "hi": "ऀ-ॿ",
+    "th": "฀-๿",
+    "am": "ሀ-፿",
+    "bn": "ঀ-৿",
+    "gu": "઀-૿",
+    "hy": "԰-֏",
+    "ka": "Ⴀ-ჿ",
+    "km": "ក-៿",
+    "kn": "ಀ-೿",
+    "lo": "຀-໿",
+    "ml": "ഀ-ൿ",
+    "my": "က-႟",
+    "pa": "਀-੿",
+    "si": "඀-෿",
+    "ta": "஀-௿",
+    "te": "ఀ-౿",
+}
+ALPHABETS = {"cyrillic": ("bg", "ru", "sr", "uk"), "arabic": ("ar", "fa")}  # latin: the other profiles
+_RUNS = re.compile("|".join(f"(?P<{name}>[{letters}]+)" for name, letters in SCRIPTS.items()))
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def language(text: str) -> str:
+    """The ISO 639-1 code of the language that most of the text is in; "" where that is not clear.
+
+    >>> language("Wie lange muss das Brot im Ofen bleiben?")
+    'de'
+    >>> language("如何缴纳个人所得税"), language("42 %")
+    ('zh', '')
+    """
+    scores = _scores(text)
+    best, second = sorted([*scores.values(), 0.0, 0.0], reverse=True)[:2]
+    if len(scores) == 1:
+        return next(iter(scores))
+    return max(scores, key=scores.__getitem__) if best - second >= LEAD else ""
+
+
+def is_readable(text: str, languages: Collection[str]) -> bool:
+    """Whether an encoder of these languages reads the text: whether it may be in one of them, in case of doubt too.
+
+    No languages stand for an encoder that does not state any.
+
+    >>> is_readable("Wie lange muss das Brot im Ofen bleiben?", ["en"]), is_readable("42 %", ["en"])
+    (False, True)
+    """
+    scores = _scores(text) if languages else {}
+    best = max(scores.values(), default=0.0)
+    return not scores or any(each in scores and best - scores[each] < DOUBT for each in languages)
+
+
+def trigrams(text: str) -> list[str]:
+    """Three letters in a row of every word, spaces around it included, in lower case."""
+    words = (f" {word} " for word in _WORD.findall(text.lower()))
+    return [word[at : at + 3] for word in words for at in range(len(word) - 2)]
+
+
+def _scores(text: str) -> dict[str, float]:
+    """Of each language in the script of the text, how much likelier than by chance its trigrams are, in nats.
+
+    {} with hardly any letters; one language, with 0, where its script tells it.
+    """
+    start = text[:LETTERS]
+    script = _script(start)
+    if script not in ("latin", *ALPHABETS):
+        return {script: 0.0} if script else {}
+    counts = Counter(trigrams(start))
+    return {each: _likelihood(counts, _profiles()[each]) for each in _written_in(script)}
+
+
+def _script(text: str) -> str:
+    """The script of most letters, or the language where that tells it; "" with hardly any letters."""
+    letters: Counter[str] = Counter()
+    for run in _RUNS.finditer(text):
+        name = run.lastgroup or ""
+        letters[name] += len(run[0]) * (DENSE if name in ("han", "kana", "ko") else 1)
+    east_asian = letters["han"] + letters["kana"]
+    letters["ja" if letters["kana"] >= KANA_SHARE * east_asian else "zh"] = east_asian
+    del letters["han"], letters["kana"]
+    name, most = max(letters.items(), key=lambda each: each[1])
+    return name if most >= LEAST else ""
+
+
+def _likelihood(counts: Counter[str], ranks: Mapping[str, int]) -> float:
+    return sum(count * math.log(ABSENT / (FIRST_RANK + ranks[each])) for each, count in counts.items() if each in ranks)
+
+
+def _written_in(script: str) -> Collection[str]:
+    """The languages with a profile that are written in the script."""
+    others = {each for languages in ALPHABETS.values() for each in languages}
+    return ALPHABETS.get(script) or [each for each in _profiles() if each not in others]
+
+
+@cache
+def _profiles() -> dict[str, dict[str, int]]:
+    """The rank of each trigram in each language; a line has a code and "_" for every space."""
+    lines = (Path(__file__).parent / PROFILES).read_text(encoding="utf-8").splitlines()
+    rows = (line.split() for line in lines)
+    return {code: {each.replace("_", " "): rank for rank, each in enumerate(row)} for code, *row in rows}
