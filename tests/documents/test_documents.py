@@ -7,11 +7,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from helpers.filemaking import docx, headings, odt, one, paragraph, pdf, refusal, sample, written
+from helpers.filemaking import all_of, docx, headings, odt, one, paragraph, pdf, refusal, sample, written
 from helpers.hostile import FILES, nested_docx_tables, nested_odt_tables
 
 from semsearch.documents import loaders
 from semsearch.documents.loaders import Fields
+from semsearch.documents.textless import Textless
 from semsearch.errors import UnknownName, Unreadable, install_command
 from semsearch.types import Document
 
@@ -99,10 +100,11 @@ def test_a_few_invalid_bytes_cost_only_themselves(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"text\0text", b"\xff\xfe\0\0", bytes(range(1, 32)) * 50])
 def test_binary_in_a_text_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = written(tmp_path, "a.txt", content)
     if content != b"\xff\xfe\0\0":
-        assert refusal(written(tmp_path, "a.txt", content)) == "binary file"
+        assert refusal(path) == "binary file"
     else:
-        assert one(written(tmp_path, "a.txt", content)).text == ""
+        assert all_of(path) == [Textless("a.txt", "no text found in it", (), whole=True)]
 
 
 # ---- Markdown

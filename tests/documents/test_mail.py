@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from email.message import EmailMessage
 from email.policy import SMTP
 from pathlib import Path
@@ -12,7 +13,7 @@ from helpers.filemaking import docx as save_docx
 
 from semsearch import Index
 from semsearch.documents import loaders
-from semsearch.types import Document, Skipped
+from semsearch.types import Document, Omission, Skipped
 
 
 def letter(body: str = "The kettle is ready.", **headers: str) -> EmailMessage:
@@ -153,3 +154,225 @@ def test_a_mailbox_that_moves_keeps_its_vectors(tmp_path: Path) -> None:
 
 def test_carriage_returns_are_no_part_of_a_text(tmp_path: Path) -> None:
     assert "\r" not in one(written(tmp_path, "a.eml", letter("One.\n\nTwo.").as_bytes(policy=SMTP))).text
+
+
+# ---- headers as programs write them
+
+HEAD = "From: Ada <ada@example.org>\nTo: Bo <bo@example.org>\nDate: Mon, 3 Mar 2025 10:00:00 +0100\n"
+SUBJECT = "Kühlraum größer machen – 5 €"
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "cp1252"])
+def test_raw_bytes_in_a_header_are_utf8_else_western(charset: str, tmp_path: Path) -> None:
+    raw = f"From: Jörg Müller <j@example.org>\nSubject: {SUBJECT}\n\nText.".encode(charset)
+    read = one(written(tmp_path, "a.eml", raw))
+    assert (read.title, read.metadata["author"]) == (SUBJECT, "Jörg Müller <j@example.org>")
+
+
+def test_raw_bytes_in_a_header_may_be_of_the_set_of_the_text(tmp_path: Path) -> None:
+    raw = "Subject: Погода на завтра\nContent-Type: text/plain; charset=koi8-r\n\nДождь.".encode("koi8-r")
+    assert one(written(tmp_path, "a.eml", raw)).text == "Погода на завтра\n\nДождь."
+
+
+@pytest.mark.parametrize(
+    ("subject", "decoded"),
+    [
+        ("=?utf-8?Q?Stra=C3=9Fe?= =?utf-8?B?bmJhaG4=?=", "Straßenbahn"),
+        ("=?utf-8?Q?Stra=C3?=\n =?utf-8?Q?=9Fe?=", "Straße"),  # a letter in two words
+        ("=?iso-8859-1?q?Gr=FC=DFe?= =?koi8-r?b?8M/Hz8TB?=", "GrüßeПогода"),
+        ("Re: =?utf-8?B?R3LDvMOfZQ?= and more", "Re: Grüße and more"),  # without its padding
+        ("=?utf-8*de?Q?Gr=C3=BC=C3=9Fe?=", "Grüße"),
+        ("=?iso-8859-1?Q?=935_=80=94?=", "“5 €”"),
+        ("=?utf-8?Q?Stra=C3=9Fe?= =?x-bad?Q?=C3=BC_oops?= plain", "Straßeü oops plain"),
+        ("=?utf-8?Q?a?=and=?utf-8?Q?b?=", "aandb"),
+        ("a =?utf-8?q?b?= c", "a b c"),
+    ],
+)
+def test_encoded_words_are_decoded_each_by_itself(subject: str, decoded: str, tmp_path: Path) -> None:
+    assert one(written(tmp_path, "a.eml", f"{HEAD}Subject: {subject}\n\nText.")).title == decoded
+
+
+def test_a_comma_in_an_encoded_name_makes_no_second_address(tmp_path: Path) -> None:
+    raw = "To: =?utf-8?q?M=C3=BCller=2C_=C3=84nne?= <a@example.org>, cy@example.org\nSubject: x\n\nText."
+    assert one(written(tmp_path, "a.eml", raw)).metadata["to"] == ["Müller, Änne <a@example.org>", "cy@example.org"]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "\n\n",
+        "\ufeff",
+        "\ufeff\n",
+        "Microsoft Mail Internet Headers Version 2.0\n",
+        ">From ada@example.org Mon Mar  3 10:00:00 2025\n",
+        "From ada@example.org Mon Mar  3 10:00:00 2025\n",
+        "This message was exported by a program.\nDo not edit it.\n\n",
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_what_stands_before_the_headers_costs_no_message(before: str, end: str, tmp_path: Path) -> None:
+    raw = f"{before}{HEAD}Subject: Kettles\n\nText about a manatee.\n".replace("\n", end)
+    read = one(written(tmp_path, "a.eml", raw.encode()))
+    assert (read.title, read.text) == ("Kettles", "Kettles\n\nText about a manatee.")
+    assert read.metadata["author"] == "Ada <ada@example.org>"
+
+
+def test_a_banner_before_the_headers_is_counted(tmp_path: Path) -> None:
+    raw = f"Mail Headers 2.0\n{HEAD}>From ada@example.org Mon Mar  3 10:00:00 2025\nSubject: x\n\nText."
+    read = one(written(tmp_path, "a.eml", raw))
+    assert (read.title, read.omissions) == ("x", (Omission("banner", 14),))
+
+
+# ---- texts
+
+
+@pytest.mark.parametrize(
+    ("label", "charset"),
+    [
+        ("iso-8859-1", "utf-8"),
+        ("us-ascii", "utf-8"),
+        ("utf-8", "cp1252"),
+        ("iso-8859-1", "cp1252"),
+        ("x-unknown", "utf-8"),
+    ],
+)
+def test_a_text_that_lies_about_its_charset_is_read_right(label: str, charset: str, tmp_path: Path) -> None:
+    text = "Grüße von der „Möwe“ – sie’s 5 € wert."
+    head = f"{HEAD}Content-Type: text/plain; charset={label}\nContent-Transfer-Encoding: 8bit\n\n"
+    assert one(written(tmp_path, "a.eml", head.encode() + text.encode(charset))).text == text
+
+
+@pytest.mark.parametrize("charset", ["iso-2022-jp", "utf-7", "utf-16", "gb2312", "shift_jis"])
+def test_a_text_in_the_set_that_it_names_is_no_utf8(charset: str, tmp_path: Path) -> None:
+    text = "日本語" if charset != "gb2312" else "中文"
+    made = f"{HEAD}Content-Type: text/plain; charset={charset}\nContent-Transfer-Encoding: base64\n\n".encode()
+    assert one(written(tmp_path, "a.eml", made + base64.b64encode(text.encode(charset)))).text == text
+
+
+def alternatives(*parts: tuple[str, str]) -> str:
+    texts = "".join(f"--XX\nContent-Type: {kind}\n\n{text}\n" for kind, text in parts)
+    return (
+        f"{HEAD}Subject: News\nMIME-Version: 1.0\nContent-Type: multipart/alternative; boundary=XX\n\n{texts}--XX--\n"
+    )
+
+
+SALE = "<h1>Spring sale</h1><p>All flamingo tickets at half price until 4 May.</p>"
+
+
+@pytest.mark.parametrize(
+    "stub",
+    [
+        "Your mail program cannot show HTML. View this message in a browser.",
+        "https://example.org/news?id=4711",
+        "Um diese Nachricht zu lesen, öffnen Sie sie im Browser.",
+    ],
+)
+def test_a_stub_gives_way_to_the_html_and_is_counted(stub: str, tmp_path: Path) -> None:
+    read = one(written(tmp_path, "a.eml", alternatives(("text/plain; charset=utf-8", stub), ("text/html", SALE))))
+    assert read.text == "News\n\nSpring sale\n\nAll flamingo tickets at half price until 4 May."
+    (omission,) = read.omissions
+    assert omission.kind == "alternative text" and omission.letters > 20
+
+
+def test_a_plain_text_that_says_the_same_is_read_and_the_html_counted(tmp_path: Path) -> None:
+    plain = "Spring sale! All tickets for flamingos at half price, until 4 May."
+    read = one(written(tmp_path, "a.eml", alternatives(("text/plain", plain), ("text/html", SALE))))
+    assert read.text == f"News\n\n{plain}"
+    assert read.omissions == (Omission("alternative text", 48),)
+
+
+INVITATION = """BEGIN:VCALENDAR
+X-WR-CALNAME:Ada's
+BEGIN:VEVENT
+UID:4711
+SUMMARY:Budget meeting on rac
+ coons\\, again
+DTSTART;TZID=Europe/Berlin:20250304T100000
+LOCATION:Room 5
+ORGANIZER;CN="Ada L.":mailto:ada@example.org
+BEGIN:VALARM
+DESCRIPTION:Reminder
+END:VALARM
+DESCRIPTION:Bring\\nthe figures.
+END:VEVENT
+END:VCALENDAR"""
+
+
+def test_an_invitation_is_read_and_its_data_counted(tmp_path: Path) -> None:
+    calendar = ("text/calendar; method=REQUEST; charset=utf-8", INVITATION)
+    event = "Budget meeting on raccoons, again\nStart: 2025-03-04 10:00\nLocation: Room 5\nOrganizer: Ada L.\nBring\n"
+    read = one(written(tmp_path, "a.eml", alternatives(calendar)))
+    assert read.text == f"News\n\n{event}the figures."
+    assert read.omissions == (Omission("calendar data", 46),)
+    both = one(written(tmp_path, "b.eml", alternatives(("text/plain", "Please come."), calendar)))
+    assert both.text == f"News\n\nPlease come.\n\n{event}the figures."
+
+
+def test_flowed_lines_are_joined_and_quotations_kept_apart(tmp_path: Path) -> None:
+    lines = "A long sentence \nthat goes on.\n\n> Quoted by \n> another.\n From here on.\n-- \nAda\n"
+    read = one(written(tmp_path, "a.eml", f"{HEAD}Content-Type: text/plain; format=flowed\n\n{lines}"))
+    assert read.text == "A long sentence that goes on.\n\n> Quoted by another.\nFrom here on.\n-- \nAda"
+
+
+def test_texts_of_other_types_are_read_and_parts_without_a_name_listed(tmp_path: Path) -> None:
+    status = "Reporting-MTA: dns; mx\n\nDiagnostic-Code: smtp; 550 no such manatee\n"
+    parts = [("text/enriched", "An enriched walrus."), ("message/delivery-status", status), ("application/x-foo", "x")]
+    raw = alternatives(*parts).replace("alternative", "mixed")
+    read = one(written(tmp_path, "a.eml", raw))
+    assert "An enriched walrus." in read.text and "550 no such manatee" in read.text
+    assert read.metadata["attachments"] == ["attachment"]
+
+
+def test_a_text_attached_under_a_name_of_no_known_type_is_read(tmp_path: Path) -> None:
+    made = letter()
+    made.add_attachment("An attached otter.", filename="notes.orig")
+    _, attached = all_of(saved(tmp_path, made))
+    assert isinstance(attached, Document) and (attached.id, attached.text) == ("#notes.orig", "An attached otter.\n")
+
+
+# ---- mailboxes
+
+PATCH = f"From {'0123456789' * 4} Mon Sep 17 00:00:00 2001\nFrom: Ada <ada@example.org>\nSubject: [PATCH] Boil\n"
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        "From Monday on, the office opens at eight.\nPlease: bring the key.",
+        "From 9:30 on in 2025 we boil.\nNote: tea.",
+        PATCH,
+        "From here to there\n\nand back.",
+    ],
+)
+def test_a_from_in_a_text_begins_no_message(quoted: str, tmp_path: Path) -> None:
+    first, second = all_of(mailbox(tmp_path, f"{HEAD}Subject: One\n\nHello,\n\n{quoted}\n\nAda", message("Two.")))
+    assert isinstance(first, Document) and first.text == f"One\n\nHello,\n\n{quoted}\n\nAda"
+    assert isinstance(second, Document) and second.text.endswith("Two.")
+
+
+@pytest.mark.parametrize(
+    "separator",
+    [
+        "From ada@example.org Mon Mar  3 10:00:00 2025",
+        "From - Mon Mar 03 10:00:00 2025",
+        "From 1234567890@xxx Mon Mar 03 09:00:00 +0000 2025",
+        "From ada at example.org  Mon Mar  3 10:00:00 2025",
+        "From MAILER-DAEMON Mon, 3 Mar 2025 10:00:00 +0100",
+        PATCH.split("\n")[0],
+        "From ada@example.org",
+    ],
+)
+@pytest.mark.parametrize("before", ["", "\ufeff", "\n"])
+def test_every_usual_separator_begins_a_message(separator: str, before: str, tmp_path: Path) -> None:
+    messages = "".join(f"{separator}\n{HEAD}Subject: {name}\n\nText.\n\n" for name in ("One", "Two", "Three"))
+    read = all_of(written(tmp_path, "inbox.mbox", before + messages))
+    assert [item.title for item in read if isinstance(item, Document)] == ["One", "Two", "Three"]
+
+
+def test_a_message_may_begin_without_a_blank_line_before_it(tmp_path: Path) -> None:
+    separator = "From ada@example.org Mon Mar  3 10:00:00 2025\n"
+    text = f"{separator}{HEAD}Subject: One\n\nText.\n{separator}{HEAD}Subject: Two\n\nMore."
+    assert [item.text for item in all_of(written(tmp_path, "a.mbox", text)) if isinstance(item, Document)] == [
+        "One\n\nText.",
+        "Two\n\nMore.",
+    ]

@@ -1,7 +1,8 @@
 """Mailboxes (mbox): each message is a document, and each of its attachments that a loader can read.
 
-Source: RFC 4155, and the rule of "mboxrd" that a line with "From " in a text is quoted by ">". The mailbox is read
-message by message: `mailbox` of the standard library opens it for writing, and reads all of it before the first one.
+Source: RFC 4155, and the rule of "mboxrd" that a line with "From " in a text is quoted by ">", which not every program
+keeps. The mailbox is read message by message: `mailbox` of the standard library opens it for writing, and reads all of
+it before the first one.
 """
 
 from __future__ import annotations
@@ -20,8 +21,13 @@ from semsearch.types import Document, Skipped
 RECORDS = True
 ISOLATED = True
 MOST_MESSAGE = 64 * 2**20  # bytes, with attachments; providers send 25 to 50 MB
-_BEGIN = b"From "
+_BOM = b"\xef\xbb\xbf"
 _QUOTED = re.compile(rb"^>(>*From )", re.M)
+_BEGIN = re.compile(  # who, and when
+    rb"From \S[^\n]*?\s(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),?\s(?=[^\n]*\d:\d\d)[^\n]*\b\d{4}\b|\d{4}-\d\d-\d\d[T ]\d)"
+)
+_PATCH = re.compile(rb"From [0-9a-f]{40,64} ")  # of git: in a mailbox of messages it is part of a text
+_FIELD = re.compile(rb"(?:[!-9;-~]+[ \t]*:|>?From )")
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document | Skipped | Enclosed]:
@@ -42,17 +48,29 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped | Enclosed]:
 
 
 def _messages(file: BinaryIO) -> Iterator[bytes]:
-    """The bytes of each message; of one that is too long, a little more than what is too long."""
-    if not file.readline(2**16).startswith(_BEGIN):
+    """The bytes of each message; of one that is too long, a little more than what is too long.
+
+    A line begins a message if it has "From ", a sender and a date, and a header follows. Where the first line of the
+    file has no date, none needs it, but a blank line before it.
+    """
+    line = file.readline(2**16).removeprefix(_BOM)
+    while line and not line.strip():
+        line = file.readline(2**16)
+    if not line.startswith(b"From "):
         raise Unreadable('not a mailbox: it does not begin with "From "')
+    dated, patches = _BEGIN.match(line) is not None, _PATCH.match(line) is not None
     lines: list[bytes] = []
     size, blank = 0, True
-    while line := file.readline(2**20):
-        if blank and line.startswith(_BEGIN):
+    line = file.readline(2**20)
+    while line:
+        following = file.readline(2**20)
+        begins = line.startswith(b"From ") and _FIELD.match(following) and patches == bool(_PATCH.match(line))
+        if begins and (_BEGIN.match(line) if dated else blank):
             yield b"".join(lines)
             lines, size = [], 0
         elif size <= MOST_MESSAGE:
             lines.append(line)
             size += len(line)
         blank = not line.strip()
+        line = following
     yield b"".join(lines)

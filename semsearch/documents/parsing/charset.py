@@ -1,6 +1,6 @@
 """Detection of character sets: byte order marks, then UTF-8, then the best guess. Newlines become "\\n".
 
-Not covered: UTF-16 and UTF-32 without a byte order mark, which count as binary for their NUL bytes.
+UTF-16 without a byte order mark is recognised where it has Latin letters, digits or spaces. Not covered: UTF-32.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 import codecs
 import math
 import re
+import unicodedata
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from semsearch.documents.file_access import read_regular
@@ -27,20 +29,49 @@ _MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
 # The common ones. With all its 90 candidates, charset-normalizer takes KOI8-R for Japanese and café for UTF-16.
 _GUESSES = ["cp1250", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256"]
 _GUESSES += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
+_LARGER = {"ascii": "", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "gb2312": "gb18030", "gbk": "gb18030"}
+_LARGER |= {"shift_jis": "cp932", "euc_kr": "cp949", "tis-620": "cp874", "iso8859-11": "cp874"}
+_NEVER_UTF8 = ("iso2022", "utf-7", "hz", "utf-16", "utf-32")  # of 7 bits, or with NUL
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b\b")) + b"\x7f"
 _WESTERN = set("ÀÁÂÃÄÅÆÇÈÉÊËÍÎÏÑÓÔÕÖØÙÚÛÜßàáâãäåæçèéêëíîïñòóôõöøùúûüŒœŸ…‘’“”–—€«»°§£©®™•·´¿¡ºª½²³µ×\xa0")
 _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
+LEAST_RUN = 8  # NUL bytes
+TEXT_PER_RUN = 4096  # bytes for each run but the first
+_NUL_RUN, _NULS = re.compile(rb"\0+"), re.compile("\0+")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # SQLite text ends at NUL; a lone surrogate has no UTF-8
 
 
 def looks_binary(data: bytes) -> bool:
-    """Whether `data`, a file or its beginning, contains NUL or more than 2 % other control characters."""
+    """Whether `data`, a file or its beginning, has more than 2 % control characters, or NUL that is not in its place.
+
+    That is in UTF-16, and in a log that was not written to its end before the power failed: in few long runs.
+    """
     if data.startswith(tuple(mark for mark, _ in _MARKS)):
         return False
-    if b"\0" in data:
-        return True
     sample = data[:SAMPLE_BYTES]
+    if b"\0" in data:
+        if _wide(sample):
+            return False
+        runs = _NUL_RUN.findall(data)
+        if min(map(len, runs)) < LEAST_RUN or len(runs) * TEXT_PER_RUN > len(data) + TEXT_PER_RUN:
+            return True
+        sample = sample.replace(b"\0", b"")
+        if not sample:
+            return True
     return (len(sample) - len(sample.translate(None, _CONTROL))) * 50 > len(sample)
+
+
+def _wide(sample: bytes) -> str:
+    """The codec of UTF-16 without a mark: every other byte is often 0, the others never; "" for anything else."""
+    for name, high, low in (("utf-16-le", sample[1::2], sample[::2]), ("utf-16-be", sample[::2], sample[1::2])):
+        if len(low) == len(high) and b"\0" not in low and high.count(0) * 20 > len(high):
+            with suppress(UnicodeError):
+                text = sample[: len(sample) // 2 * 2].decode(name)
+                odd = sum(
+                    unicodedata.category(letter) in ("Cc", "Cn", "Co") and letter not in "\t\n\r" for letter in text
+                )
+                return name if odd * 50 <= len(text) else ""
+    return ""
 
 
 def encoding_of(data: bytes, *, whole: bool) -> tuple[str, bool]:
@@ -48,6 +79,8 @@ def encoding_of(data: bytes, *, whole: bool) -> tuple[str, bool]:
     for mark, name in _MARKS:
         if data.startswith(mark):
             return name, True
+    if b"\0" in data and (wide := _wide(data[:SAMPLE_BYTES])):
+        return wide, False
     try:
         codecs.getincrementaldecoder("utf-8")().decode(data, final=whole)
         return "utf-8", True
@@ -64,11 +97,37 @@ def decode(data: bytes) -> tuple[str, JsonObject]:
     encoding, certain = encoding_of(data, whole=True)
     note: JsonObject = {} if certain else {"charset": encoding}
     text = data.decode(encoding, "replace").removeprefix("\ufeff")
-    if "\0" in text:  # a byte order mark of UTF-16, but not its content
-        raise Unreadable("binary file")
+    if "\0" in text:
+        if encoding.startswith("utf-16"):  # a byte order mark, but not its content
+            raise Unreadable("binary file")
+        text, certain = _NULS.sub("\ufffd", text), False
     if not certain and (replaced := text.count("\ufffd")):
         note["replaced"] = replaced
     return storable(newlines(text)), note
+
+
+def labelled(data: bytes, label: str) -> str:
+    """The text of `data`, which says that it is in the character set `label`. Raises Unreadable for binary data.
+
+    What is UTF-8 is read as that, whatever it says. A set is read as the larger one that its name is used for, and an
+    unknown or a wrong one is guessed.
+    """
+    codec = _codec(label)
+    order = [codec, "utf-8"] if codec.startswith(_NEVER_UTF8) else ["utf-8", codec]
+    for name in filter(None, order):
+        with suppress(UnicodeError):
+            return storable(newlines(data.decode(name)))
+    return decode(data)[0]
+
+
+def _codec(label: str) -> str:
+    """The codec for the name of a character set; "" for an unknown one, and for ASCII, which is UTF-8."""
+    try:
+        name = codecs.lookup(label.strip().lower().removeprefix("x-")).name
+        b"".decode(name)
+    except (LookupError, UnicodeError, ValueError):  # ValueError: NUL in the name
+        return ""
+    return _LARGER.get(name, name)
 
 
 def read_text(path: Path) -> tuple[str, JsonObject]:

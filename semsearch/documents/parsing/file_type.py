@@ -12,7 +12,16 @@ from semsearch.errors import Unreadable
 
 HEAD_BYTES = 8192
 _HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)?<(?:!doctype html|html|head|body)\b", re.I | re.S)
-_MAILBOX = re.compile(rb"From \S+ [^\n]*\d{4}[^\n]*\r?\n[A-Za-z-]+:")  # RFC 4155: address, date; then a header
+_MAILBOX = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*From \S+ [^\n]*\d{4}[^\n]*\r?\n[A-Za-z-]+:"
+)  # RFC 4155: address, date; then a header
+_FIELDS = rb"(?:[!-9;-~]+:[^\n]*\n(?:[ \t][^\n]*\n)*)*?"
+_MAIL = re.compile(  # fields of mail, with nothing but other fields before
+    rb"(?:\xef\xbb\xbf)?\s*" + _FIELDS + rb"(?:(?:Received|Return-Path|Delivered-To|Message-ID|MIME-Version):"
+    rb"|From:[^\n]*\n(?:[ \t][^\n]*\n)*" + _FIELDS + rb"(?:Date|Subject|To):"
+    rb"|(?:Date|Subject|To):[^\n]*\n(?:[ \t][^\n]*\n)*" + _FIELDS + rb"From:)",
+    re.I,
+)
 DIRECTORY_BYTES = 2**20  # at the end of a zip file: a document has few members, a hostile file half a million
 _ENTRY = rb"PK\x01\x02.{42}"
 _ZIPPED = {  # the member that identifies the type, in the directory
@@ -39,6 +48,8 @@ def kind_of_bytes(path: Path) -> str:
         raise Unreadable("binary file")
     if _MAILBOX.match(head):
         return "mbox"
+    if _MAIL.match(head):
+        return "email"
     return "html" if _HTML.match(head.removeprefix(b"\xef\xbb\xbf")) else "text"
 
 

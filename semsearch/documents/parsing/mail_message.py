@@ -1,32 +1,39 @@
 """One message of a mailbox, or a web page saved as MHTML: RFC 5322 and MIME (RFC 2045 to 2047, 2557).
 
 The standard library parses it with its older policy, which takes any header as it is; the newer one raises on many
-that are out there. Of alternatives the plain text is read, else the HTML; images within HTML are left out.
+that are out there. Of alternatives the plain text is read, or the HTML where the plain text lacks most of its words;
+images within HTML are left out.
 """
 
 from __future__ import annotations
 
 import email
+import html
 import mimetypes
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from email.header import decode_header, make_header
 from email.message import Message
 from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import PurePath
 
-from semsearch.documents.parsing.charset import decode, newlines, storable
+from semsearch.documents.parsing import mail_header, mail_text
+from semsearch.documents.parsing.charset import decode, labelled, storable
 from semsearch.documents.parsing.html_page import Content, text_of, tree
 from semsearch.documents.parsing.records import Enclosed
 from semsearch.documents.parsing.text_writer import TextWriter
+from semsearch.documents.suffixes import LOADERS
 from semsearch.errors import Unreadable
 from semsearch.types import Document, JsonObject
 
 MOST_ADDRESSES = 100
 MOST_PARTS = 1000
 MOST_HEADER = 1000  # characters
-_TEXTS = ("text/plain", "text/html")
+HALF = 0.5
+_PLAIN, _HTML, _CALENDAR, _STATUS = "text/plain", "text/html", "text/calendar", "message/delivery-status"
+_TAG = re.compile(r"(?is)<(script|style|title)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>")
+_BROWSER = {"browser", "html", "http", "https", "navigateur", "navegador"}
+_WORD = re.compile(r"\w+")
 
 
 def message_id(raw: bytes) -> str:
@@ -37,41 +44,34 @@ def message_id(raw: bytes) -> str:
 
 def items(raw: bytes, place: str = "") -> Iterator[Document | Enclosed]:
     """The document of a message, under the id `place`, and its attachments. Raises Unreadable for what is none."""
+    banner, raw = mail_header.split(raw)
     try:
-        message = email.message_from_bytes(raw)
+        message = email.message_from_bytes(raw, policy=mail_header.policy_for(raw))
     except RecursionError as error:
         raise Unreadable("its parts are nested too deep") from error
     if not message.keys():
         raise Unreadable("not an e-mail: it has no header")
-    texts, attached = _parts(message)
+    writer = TextWriter()
+    title = _header(message, "Subject")
+    writer.heading(title)
+    attached = _write_texts(message, writer)
+    if banner:
+        writer.omit("banner", banner)
     names = _distinct([_file_name(part) for part in attached])
     metadata = _metadata(message)
-    title = _header(message, "Subject")
     whole = metadata | {"attachments": names} if names else metadata
-    yield _document(place, title, texts, whole)
+    text, marks = writer.finish()
+    yield Document(place, text, whole, title or None, marks, omissions=writer.omissions)
     inherited: JsonObject = {key: metadata[key] for key in ("author", "date") if key in metadata}
     inherited |= {"message": title} if title else {}
     for part, name in zip(attached, names, strict=True):
         content = _content(part)
         if content:
-            yield Enclosed(f"{place}/{name}" if place else f"#{name}", name, content, inherited)
+            yield Enclosed(f"{place}/{name}" if place else f"#{name}", _readable(name, part), content, inherited)
 
 
-def _document(place: str, title: str, texts: list[Message], metadata: JsonObject) -> Document:
-    writer = TextWriter()
-    writer.heading(title)
-    for part in texts:
-        if part.get_content_type() == "text/html":
-            text_of(Content(tree(_text(part))), writer)
-        else:
-            writer.block(_text(part))
-    text, marks = writer.finish()
-    return Document(place, text, metadata, title or None, marks)
-
-
-def _parts(message: Message) -> tuple[list[Message], list[Message]]:
-    """The parts with the text of the message, and its attachments, in order."""
-    texts: list[Message] = []
+def _write_texts(message: Message, writer: TextWriter) -> list[Message]:
+    """Write the texts of a message, in order; its attachments."""
     attached: list[Message] = []
     stack: list[tuple[Message, bool]] = [(message, False)]  # with whether it only belongs to a page of HTML
     for _ in range(MOST_PARTS):
@@ -79,25 +79,89 @@ def _parts(message: Message) -> tuple[list[Message], list[Message]]:
             break
         part, belongs = stack.pop()
         kind, disposition = part.get_content_type(), part.get_content_disposition()
-        if part.is_multipart() and kind != "message/rfc822":
+        is_message = kind == "message/rfc822"
+        if kind == "multipart/alternative":
+            stack.extend((each, belongs) for each in reversed(_alternatives(part, writer)))
+        elif part.is_multipart() and not is_message and kind != _STATUS:
             inner = _children(part)
             within = kind == "multipart/related"
             stack.extend((each, belongs or (within and each is not inner[0])) for each in reversed(inner))
-        elif kind in _TEXTS and disposition != "attachment" and not part.get_filename() and not belongs:
-            texts.append(part)
-        elif disposition == "attachment" or (not belongs and (part.get_filename() or kind == "message/rfc822")):
+        elif belongs and disposition != "attachment":
+            writer.omit("picture")
+        elif is_message or disposition == "attachment" or part.get_filename() or not _is_text(part):
             attached.append(part)
-    return texts, attached
+        else:
+            _write(part, writer)
+    for part, _ in stack:
+        writer.omit("part of too many", _text(part) if part.get_content_maintype() == "text" else "")
+    return attached
+
+
+def _write(part: Message, writer: TextWriter) -> None:
+    """Write a part that is a text."""
+    kind = part.get_content_type()
+    if kind == _HTML:
+        text_of(Content(tree(_text(part))), writer)
+    elif kind == _CALENDAR:
+        shown, rest = mail_text.calendar(_text(part))
+        writer.block(shown)
+        if rest:
+            writer.omit("calendar data", rest)
+    elif kind == _STATUS:
+        writer.block("\n\n".join(_fields(each) for each in _children(part)))
+    elif str(part.get_param("format", "")).lower() == "flowed":
+        writer.block(mail_text.flowed(_text(part), delsp=str(part.get_param("delsp", "")).lower() == "yes"))
+    else:
+        writer.block(_text(part))
+
+
+def _alternatives(part: Message, writer: TextWriter) -> list[Message]:
+    """What to read of alternatives: the plain text, or the last other one that can be read; and an invitation.
+
+    The others are counted: they say the same.
+    """
+    parts = _children(part)
+    words = {each: _words_of(each) for each in parts}
+    plain = next((each for each in parts if each.get_content_type() == _PLAIN and words[each]), None)
+    invitations = [each for each in parts if each.get_content_type() == _CALENDAR]
+    rich = [each for each in parts if words[each] and each is not plain and each not in invitations]
+    chosen = rich[-1:] if plain is None or (rich and _is_stub(words[plain], words[rich[-1]])) else [plain]
+    for each in parts:
+        if each not in chosen and each not in invitations:
+            writer.omit("alternative text", " ".join(words[each]))
+    return chosen + invitations
+
+
+def _is_stub(plain: list[str], rich: list[str]) -> bool:
+    """Whether the plain text only says that there is HTML: it lacks most of its words, and is short or names a browser.
+
+    >>> _is_stub(["open", "me", "in", "a", "browser"], ["spring", "sale"]), _is_stub(["a", "sale"], ["the", "sale"])
+    (True, False)
+    """
+    words, own = set(rich), set(plain)
+    return len(words & own) < HALF * len(words) and bool(len(own) < HALF * len(words) or own & _BROWSER)
+
+
+def _words_of(part: Message) -> list[str]:
+    """The words of the texts in a part, roughly: without parsing HTML."""
+    texts = [each for each in part.walk() if not each.is_multipart() and _is_text(each)]
+    return [
+        word.lower()
+        for each in texts
+        for word in _WORD.findall(html.unescape(_TAG.sub(" ", _text(each))) if _is_html(each) else _text(each))
+    ]
+
+
+def _is_html(part: Message) -> bool:
+    return part.get_content_type() == _HTML
+
+
+def _is_text(part: Message) -> bool:
+    return part.get_content_maintype() == "text" or part.get_content_type() == _STATUS
 
 
 def _children(part: Message) -> list[Message]:
-    """What to read of a multipart: of alternatives the plain text, else the last one that can be read."""
-    parts = [each for each in part.get_payload() if isinstance(each, Message)]
-    if part.get_content_type() != "multipart/alternative":
-        return parts
-    plain = [each for each in parts if each.get_content_type() == "text/plain" and _text(each).strip()]
-    readable = [each for each in parts if each.is_multipart() or each.get_content_type() in _TEXTS]
-    return plain[:1] or readable[-1:]
+    return [each for each in part.get_payload() if isinstance(each, Message)]
 
 
 def _content(part: Message) -> bytes:
@@ -111,14 +175,20 @@ def _content(part: Message) -> bytes:
 
 
 def _text(part: Message) -> str:
+    """The text of a part; "" for one that is binary."""
     data = _content(part)
-    charset = part.get_content_charset()
-    if charset and charset.lower() not in ("us-ascii", "ascii", "unknown-8bit"):
-        with suppress(LookupError, ValueError):
-            return storable(newlines(data.decode(charset)))
+    charset = part.get_content_charset() or ""
     with suppress(Unreadable):
-        return decode(data)[0]
+        return labelled(data, charset) if charset else decode(data)[0]
     return ""
+
+
+def _fields(message: Message) -> str:
+    return "\n".join(f"{name}: {_header(message, name)}" for name in message)
+
+
+def _header(message: Message, name: str) -> str:
+    return mail_header.field(message, name, MOST_HEADER)
 
 
 def _metadata(message: Message) -> JsonObject:
@@ -129,19 +199,11 @@ def _metadata(message: Message) -> JsonObject:
     return {name: value for name, value in headers.items() if value}
 
 
-def _header(message: Message, name: str) -> str:
-    """A header, decoded, as one line."""
-    raw = str(message.get(name) or "")[: 4 * MOST_HEADER]
-    try:
-        text = str(make_header(decode_header(raw)))
-    except (LookupError, ValueError):  # an unknown character set, a broken word
-        text = raw
-    return storable(" ".join(text.split()))[:MOST_HEADER]
-
-
 def _addresses(message: Message, name: str) -> list[str]:
-    pairs = getaddresses([_header(message, name)])
-    return [f"{who} <{address}>" if who else address for who, address in pairs if address][:MOST_ADDRESSES]
+    """The addresses, each with its decoded name, in which there may be a comma."""
+    raw = " ".join(str(message.get(name) or "")[: MOST_ADDRESSES * MOST_HEADER].split())
+    pairs = [(mail_header.unencoded(who), address) for who, address in getaddresses([raw])[:MOST_ADDRESSES]]
+    return [f"{who} <{address}>" if who else address for who, address in pairs if address]
 
 
 def _date(message: Message) -> str:
@@ -155,15 +217,19 @@ def _date(message: Message) -> str:
 def _file_name(part: Message) -> str:
     """The name of an attachment without its folders, with the suffix of its type where it has none."""
     kind = part.get_content_type()
-    header = ""
-    with suppress(LookupError, ValueError):
-        header = str(make_header(decode_header(part.get_filename() or "")))
+    header = mail_header.unencoded(part.get_filename() or "")
     name = " ".join(storable(header.replace("\\", "/").rpartition("/")[2]).split())[-200:].lstrip(".")
     if not name:
         name = "message" if kind == "message/rfc822" else "attachment"
     if PurePath(name).suffix:
         return name
     return name + (".eml" if kind == "message/rfc822" else mimetypes.guess_extension(kind) or "")
+
+
+def _readable(name: str, part: Message) -> str:
+    """The name by which a loader is chosen: a text whose suffix no loader has is plain text."""
+    is_known = PurePath(name).suffix.lower() in LOADERS
+    return f"{name}.txt" if part.get_content_maintype() == "text" and not is_known else name
 
 
 def _distinct(names: list[str]) -> list[str]:

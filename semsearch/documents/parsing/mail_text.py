@@ -1,0 +1,67 @@
+"""Texts of mail beside plain ones and HTML: flowed lines (RFC 3676) and invitations (iCalendar, RFC 5545)."""
+
+from __future__ import annotations
+
+import re
+
+_QUOTED = re.compile(r">*")
+_PROPERTY = re.compile(r'([A-Z-]+)((?:;[^=:;]+=(?:"[^"\n]*"|[^":;\n]*))*):(.*)')
+_NAME = re.compile(r';CN="?([^";:]+)', re.I)
+_ESCAPED = re.compile(r"\\([nN\\;,])")
+_ENTRIES = ("VEVENT", "VTODO", "VJOURNAL")
+_SHOWN = ("SUMMARY", "DTSTART", "DTEND", "DUE", "LOCATION", "ORGANIZER", "DESCRIPTION", "COMMENT")
+_TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
+
+
+def flowed(text: str, *, delsp: bool) -> str:
+    """`text` with its paragraphs each on a line. `delsp`: the space that ends a line is no part of the text.
+
+    >>> flowed("one \\ntwo\\n> three \\n> four\\n-- \\nAda", delsp=False)
+    'one two\\n> three four\\n-- \\nAda'
+    """
+    lines: list[str] = []
+    open_ = ""  # the quotation marks of a line that goes on
+    goes_on = False
+    for line in text.split("\n"):
+        depth = _QUOTED.match(line)[0]  # type: ignore[index]  # it matches anything
+        words = line[len(depth) :].removeprefix(" ")
+        signature = words == "-- "
+        if goes_on and depth == open_ and not signature:
+            lines[-1] = (lines[-1][:-1] if delsp else lines[-1]) + words
+        else:
+            lines.append(f"{depth} {words}" if depth else words)
+        open_, goes_on = depth, words.endswith(" ") and not signature
+    return "\n".join(lines)
+
+
+def calendar(text: str) -> tuple[str, str]:
+    """The events and tasks of a calendar as lines (what, when, where, who, the description); and the lines left out."""
+    shown: list[str] = []
+    rest: list[str] = []
+    within: list[str] = []
+    for line in re.sub(r"\n[ \t]", "", text).split("\n"):
+        parts = _PROPERTY.match(line)
+        name, parameters, value = parts.groups() if parts else ("", "", "")
+        if name == "BEGIN":
+            within.append(value.strip())
+            shown += [""] if shown and within[-1] in _ENTRIES else []
+        elif name == "END":
+            within = within[:-1]
+        elif name in _SHOWN and within and within[-1] in _ENTRIES:
+            shown.append(_shown(name, parameters, value))
+        else:
+            rest.append(line)
+    return "\n".join(shown), "\n".join(rest)
+
+
+def _shown(name: str, parameters: str, value: str) -> str:
+    words = _ESCAPED.sub(lambda escaped: "\n" if escaped[1] in "nN" else escaped[1], value).strip()
+    if name == "ORGANIZER":
+        who = _NAME.search(parameters)
+        words = who[1] if who else words.removeprefix("mailto:").removeprefix("MAILTO:")
+    elif time := _TIME.fullmatch(words):
+        day, clock = "-".join(time.groups()[:3]), f" {time[4]}:{time[5]}" if time[4] else ""
+        words = day + clock + (" UTC" if time[6] else "")
+    return (
+        words if name in ("SUMMARY", "DESCRIPTION", "COMMENT") else f"{name.removeprefix('DT').capitalize()}: {words}"
+    )
