@@ -73,7 +73,7 @@ def opened(
     way = text_hash(to_json([loader, asdict(fields)])) if loaders.goes_on(loader) else ""
     if bookmark is not None and content.part is not None:
         now = Bookmark(bookmark.at, bookmark.number, stored, content.part.hexdigest(), way, bookmark.skipped)
-        if now == bookmark:
+        if now == bookmark and loaders.same_before(loader, path, fields, Place(bookmark.at, bookmark.number)):
             return FileReader(uri, path, kind, fields, way, True, bookmark, content.part)
     return FileReader(uri, path, kind, fields, way, exact=stored == 0)
 

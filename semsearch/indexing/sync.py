@@ -4,7 +4,8 @@ A file with the same size and time as before is not opened. A new file with the 
 its passages keep their vectors. A file that a killed run did not finish is read again by the next run.
 
 The id of a document that comes from a file is the file's path below the indexed folder (see `sources` for several
-folders); a record of a JSONL, CSV or SQLite file has its own id, or the file's path and its number.
+folders); a record of a JSONL, CSV or SQLite file has its own id, or the file's path and its number. Where a document
+from elsewhere has that id already, the record is called by both, products.csv#1, and keeps that name.
 """
 
 from __future__ import annotations
@@ -244,20 +245,52 @@ class _FileSync:
         self, reader: FileReader, source: Source, stored: Source | None, batch: Sequence[Document | Skipped]
     ) -> None:
         """Put some documents of a file."""
-        stamps = self._ingest.stamps([item.id for item in batch if isinstance(item, Document)])
+        ids = [item.id for item in batch if isinstance(item, Document)]
+        stamps = self._ingest.stamps(ids)
+        names = self._with_file(reader, source, stored, ids, stamps)
         for item in batch:
             if isinstance(item, Textless) and item.whole:
                 continue  # unless other documents come from the file, it is reported at the end
             if isinstance(item, Skipped):
                 self._counted.skip(item)
+            elif name := names.get(item.id):
+                self._put(reader, source, stored, replace(item, id=name), stamps.get(name))
             else:
                 self._put(reader, source, stored, item, stamps.get(item.id))
+
+    def _with_file(
+        self,
+        reader: FileReader,
+        source: Source,
+        stored: Source | None,
+        ids: Sequence[str],
+        stamps: dict[str, DocumentRow],
+    ) -> dict[str, str]:
+        """The names with the file for the records whose ids belong to documents from elsewhere, or did when they were
+        stored; their stamps are put among the others.
+        """
+        elsewhere = {
+            document: self._is_elsewhere(document, source, stamps.get(document))
+            for document in ids
+            if not (document == reader.uri or document.startswith(f"{reader.uri}#"))
+            and not _is_of(stamps.get(document), stored)
+        }
+        names = {document: f"{reader.uri}#{document}" for document, other in elsewhere.items() if other or stored}
+        more = self._ingest.stamps(list(names.values()))
+        stamps |= more
+        return {own: name for own, name in names.items() if elsewhere[own] or _is_of(more.get(name), stored)}
+
+    def _is_elsewhere(self, document: str, source: Source, stamp: DocumentRow | None) -> bool:
+        """Whether a document with this id comes from elsewhere, and is not going to be deleted."""
+        if self._ingest.visited.has(document, stamp):
+            return self._ingest.visited.file(document) != source.key
+        return stamp is not None and stamp.source not in self._gone_ids
 
     def _put(
         self, reader: FileReader, source: Source, stored: Source | None, document: Document, stamp: DocumentRow | None
     ) -> None:
         """Put one document of a file."""
-        own = stamp is not None and stored is not None and stamp.source == stored.id
+        own = _is_of(stamp, stored)
         new = not self._ingest.visited.has(document.id, stamp)
         if stamp is not None and not own and new and stamp.source not in self._gone_ids:
             self._counted.skip(
@@ -310,3 +343,7 @@ class _FileSync:
     def _report(self, done: int, total: int, item: str = "") -> None:
         read = self._files - len(self._todo) - bool(item)  # without the present one
         self._progress(Progress(done, total, "bytes", item, self._ingest.written, read, self._files))
+
+
+def _is_of(stamp: DocumentRow | None, file: Source | None) -> bool:
+    return stamp is not None and file is not None and stamp.source == file.id

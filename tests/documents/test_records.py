@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from helpers.filemaking import all_of, refusal, sqlite, written
 
+from semsearch import Index
 from semsearch.documents import loaders
 from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Document, Skipped
@@ -204,14 +205,180 @@ def test_a_line_of_a_table_beyond_the_limit_is_skipped_and_the_rows_keep_their_n
 
 
 def test_a_table_with_a_hundred_thousand_columns_is_read_in_linear_time(tmp_path: Path) -> None:
-    path = written(tmp_path, "a.csv", ",".join(map(str, range(100_000))) + ",text,text\n" + "1,2\n" * 3)
+    path = written(tmp_path, "a.csv", "text," + ",".join(map(str, range(100_000))) + ",text\n" + "words,1\n" * 3)
     begin = time.process_time()
     found = all_of(path)
     assert time.process_time() - begin < 10  # 0.2 s; comparing each name with all others took minutes
-    assert found == [Document(f"#{line}", "", {"0": 1, "1": 2}) for line in (2, 3, 4)]
+    assert found == [Document(f"#{line}", "words", {"0": 1}) for line in (2, 3, 4)]
 
 
 def test_a_deeply_nested_record_of_standard_input_is_skipped(tmp_path: Path) -> None:
     stream = io.BytesIO(b'{"text": ' + b'{"a": ' * 1100 + b"1" + b"}" * 1101 + b"\n")
     (skipped,) = loaders.load_stream(stream)
     assert skipped == Skipped("-:1", "nested more than 100 deep")
+
+
+# ---- tables as programs write them
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("line", ["sep=;", '"sep=;"', "SEP=;"])
+def test_a_line_may_name_the_delimiter(line: str, encoding: str, tmp_path: Path) -> None:
+    rows = f"{line}\r\nid;text\r\n1;A row, about a cuckoo\r\n2;Row about a swift\r\n"
+    assert all_of(written(tmp_path, "a.csv", rows.encode(encoding))) == [
+        Document("1", "A row, about a cuckoo"),
+        Document("2", "Row about a swift"),
+    ]
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";"])
+@pytest.mark.parametrize(
+    ("rows", "texts"),
+    [
+        (["1|plain", '2|"an open quote', "3|third", "4|fourth"], ["plain", '"an open quote', "third", "fourth"]),
+        (['1|"an open quote', "2|second", '3|"closed"', "4|x"], ['"an open quote', "second", "closed", "x"]),
+        (['1|"an open', '2|"another open', "3|x"], ['"an open', '"another open', "x"]),
+        (['1|"an open', "2|second", '3|third"', "4|x"], ['"an open', "second", 'third"', "x"]),
+        (['1|a 5" pipe', "2|x"], ['a 5" pipe', "x"]),
+        (['1|"two', 'lines, ""quoted"""', "2|x"], ['two\nlines, "quoted"', "x"]),
+        (['1|"milk', "2, eggs", '3 spoons"', "2|x"], ["milk\n2, eggs\n3 spoons", "x"]),
+    ],
+)
+def test_a_stray_quotation_mark_joins_no_rows(
+    rows: list[str], texts: list[str], delimiter: str, tmp_path: Path
+) -> None:
+    content = "\n".join(row.replace("|", delimiter) for row in ["id|text", *rows]) + "\n"
+    name = "a.tsv" if delimiter == "\t" else "a.csv"
+    assert [item.text for item in all_of(written(tmp_path, name, content)) if isinstance(item, Document)] == texts
+
+
+def test_a_stray_quotation_mark_costs_no_more_than_its_row_in_a_large_table(tmp_path: Path) -> None:
+    rows = [f'{number},"open {number}' if number % 3 else f"{number},plain {number}" for number in range(20_000)]
+    began = time.monotonic()
+    read = all_of(written(tmp_path, "a.csv", "id,text\n" + "\n".join(rows)), max_bytes=2**20)
+    assert len(read) == 20_000 and time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("header", ["ID,Text,Title", "Id,TEXT,title", "_ID,Content,TITLE"])
+def test_the_case_of_a_usual_name_does_not_matter(header: str, tmp_path: Path) -> None:
+    found = all_of(written(tmp_path, "a.csv", f"{header}\n7,Row about a crow,Crow title\n"))
+    assert found == [Document("7", "Crow title\n\nRow about a crow", {}, "Crow title")]
+    names = header.split(",")
+    record = dict(zip(names, ["7", "Row about a crow", "Crow title"], strict=True))
+    assert all_of(written(tmp_path, "a.jsonl", json.dumps(record))) == found
+
+
+def test_the_exact_name_goes_before_one_in_capitals(tmp_path: Path) -> None:
+    assert all_of(written(tmp_path, "a.csv", "Text,text\nnote,words\n")) == [Document("#2", "words", {"Text": "note"})]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ('id;text;"notes, remarks, and other things"\n1;A shrike;x\n', "A shrike"),
+        ("text;note, more\na, b, c;1\nd;2\n", "a, b, c"),
+        ("id|text\n1|a, b; c\n2|d, e; f\n", "a, b; c"),
+        ("text\none, two; three\n", "one, two; three"),
+        ('"text, long";text\n"x, y";words\n', "words"),
+    ],
+)
+def test_the_delimiter_is_the_one_that_gives_the_rows_their_columns(content: str, text: str, tmp_path: Path) -> None:
+    first = all_of(written(tmp_path, "a.csv", content))[0]
+    assert isinstance(first, Document) and text in (first.text, first.text.partition(",")[0])
+
+
+def test_a_column_is_of_one_type_that_can_be_written_back(tmp_path: Path) -> None:
+    rows = ["text,active,ver,zip,year,price,mixed,gap", "a,true,1.10,01234,2020,3.5,1,", "b,FALSE,1.9,98765,-7,4,x,2"]
+    first, second = all_of(written(tmp_path, "a.csv", "\n".join(rows)))
+    assert isinstance(first, Document) and isinstance(second, Document)
+    assert first.metadata == {"active": True, "ver": "1.10", "zip": "01234", "year": 2020, "price": 3.5, "mixed": "1"}
+    assert second.metadata == {
+        "active": False, "ver": "1.9", "zip": "98765", "year": -7, "price": 4, "mixed": "x", "gap": 2,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_json_lines_of_two_bytes_a_letter_are_read(encoding: str, tmp_path: Path) -> None:
+    lines = '{"id": "u", "text": "Größe"}\nbroken\n{"id": "v", "text": "日本"}'
+    first, broken, last = all_of(written(tmp_path, "a.jsonl", lines.encode(encoding)))
+    assert (first, last) == (Document("u", "Größe"), Document("v", "日本"))
+    assert isinstance(broken, Skipped) and broken.path == "a.jsonl:2"
+
+
+def test_a_prefix_begins_the_ids_that_records_have(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.jsonl", '{"id": "1", "text": "one"}\n{"text": "two"}\n')
+    assert all_of(path, id_prefix="shop/") == [Document("shop/1", "one"), Document("#2", "two")]
+
+
+# ---- rows of several files
+
+
+def tables(folder: Path, **files: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, rows in files.items():
+        written(folder, f"{name}.csv", f"id,text\n{rows}\n")
+    return folder
+
+
+def stored(index: Index) -> dict[str, str]:
+    return {document: index.get(document)["text"] for document in sorted(each["id"] for each in index.documents())}
+
+
+def test_rows_of_different_files_never_collide(tmp_path: Path) -> None:
+    shop = tables(tmp_path / "shop", faq="1,Where is my parcel?\n2,How?", products="1,Copper kettle\n3,Glass mug")
+    with Index.create(tmp_path / "index", encoder="hashing") as index:
+        report = index.sync([shop])
+        assert (report.added, report.skipped) == (4, ())
+        rows = {"1": "Where is my parcel?", "2": "How?", "3": "Glass mug", "products.csv#1": "Copper kettle"}
+        assert stored(index) == rows
+        (hit, *_) = index.search("kettle", k=1)
+        assert (hit.document, hit.path) == ("products.csv#1", "products.csv")
+
+
+def test_a_row_keeps_its_id_whatever_other_files_do(tmp_path: Path) -> None:
+    shop = tables(tmp_path / "shop", faq="1,Where is my parcel?", products="1,Copper kettle\n2,Mug")
+    with Index.create(tmp_path / "index", encoder="hashing") as index:
+        index.sync([shop])
+        tables(shop, before="1,A file that sorts before\n2,And its second row", products="1,Copper pot\n2,Mug\n3,Tray")
+        report = index.sync()
+        assert (report.added, report.changed, report.deleted, report.skipped) == (3, 1, 0, ())
+        assert stored(index) == {
+            "1": "Where is my parcel?",
+            "2": "Mug",
+            "3": "Tray",
+            "before.csv#1": "A file that sorts before",
+            "before.csv#2": "And its second row",
+            "products.csv#1": "Copper pot",
+        }
+        (shop / "faq.csv").unlink()
+        tables(shop, products="1,Copper pot\n2,Cup\n3,Tray")
+        report = index.sync()
+        assert (report.added, report.changed, report.deleted, report.skipped) == (0, 1, 1, ())
+        assert stored(index)["products.csv#1"] == "Copper pot" and "1" not in stored(index)
+        (shop / "products.csv").rename(shop / "stock.csv")
+        report = index.sync()
+        assert (report.moved, report.embedded) == (3, 0) and stored(index)["stock.csv#1"] == "Copper pot"
+
+
+def test_a_second_row_with_an_id_of_its_own_file_is_named(tmp_path: Path) -> None:
+    shop = tables(tmp_path / "shop", faq="1,Where is my parcel?", products="1,Copper kettle\n1,Copper pot")
+    with Index.create(tmp_path / "index", encoder="hashing") as index:
+        report = index.sync([shop])
+        assert report.added == 2 and len(report.skipped) == 1
+        assert "'products.csv#1' was already used in products.csv" in report.skipped[0].reason
+
+
+def test_types_that_change_with_appended_rows_change_in_all_rows(tmp_path: Path) -> None:
+    (folder := tmp_path / "t").mkdir()
+    path = folder / "a.csv"
+    path.write_text("text,zip\n" + "".join(f"row {number} {'x' * 80},{number + 1}\n" for number in range(1500)))
+    with Index.create(tmp_path / "index", encoder="hashing") as index:
+        index.sync([folder])
+        with path.open("a") as file:
+            file.write("last,5001\n")
+        assert index.sync().added == 1 and index.count(where="zip = 5001") == 1
+        with path.open("a") as file:
+            file.write("more,01234\n")
+        report = index.sync()
+        assert (report.added, report.changed) == (1, 1501) and report.embedded <= 1
+        assert index.count(where="zip = '5001'") == 1

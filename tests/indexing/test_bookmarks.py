@@ -234,17 +234,19 @@ def test_an_id_that_was_used_before_the_bookmark_stays_with_its_first_record(
     assert index.sync([file]).skipped == report.skipped
 
 
-def test_a_record_that_gave_way_to_another_file_comes_back_when_that_is_gone(index: Index, tmp_path: Path) -> None:
+def test_a_record_whose_id_another_file_has_is_called_by_both_and_stays_so(index: Index, tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
     write_jsonl(folder / "a.jsonl", rows(1, 2, id="one"))
     write_jsonl(folder / "b.jsonl", rows(0, COUNT) + rows(2, 3, id="one"))
-    assert len(index.sync([folder]).skipped) == 1
+    report = index.sync([folder])
+    assert (report.added, report.skipped) == (COUNT + 2, ())
     (folder / "a.jsonl").unlink()
-    index.sync()
-    index.sync()
-    assert index.get("one")["metadata"]["year"] == 2
-    assert len(index) == COUNT + 1
+    write_jsonl(folder / "b.jsonl", rows(3, 4, id="two"))
+    report = index.sync()
+    assert (report.added, report.changed, report.deleted) == (1, 0, 1)
+    assert index.get("b.jsonl#one")["metadata"]["year"] == 2
+    assert len(index) == COUNT + 2
 
 
 def test_a_deleted_record_comes_back_with_the_next_run(index: Index, file: Path) -> None:

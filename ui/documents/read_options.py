@@ -31,6 +31,8 @@ def records(place: str) -> None:
     first.text_input("Text field (--text-field)", key=f"{place}.text", placeholder=usual, help=hint)
     hint = "Records: the field that identifies them. Without one, file and number do."
     second.text_input("Id field (--id-field)", key=f"{place}.id", placeholder="id", help=hint)
+    hint = "Records: what their ids begin with, where those of several sources are the same."
+    st.text_input("Begin ids with (--id-prefix)", key=f"{place}.id_prefix", help=hint)
     hint, key = "Records: the fields to filter by. Type a name, then press Enter.", f"{place}.meta"
     st.multiselect("Metadata fields (--meta-field)", key=key, placeholder="all of them", help=hint, **MANY)
     hint, usual = "Index the rows of a query on a SQLite file.", "SELECT id, body AS text FROM articles"
@@ -59,8 +61,9 @@ def options(place: str, state: Mapping[Any, Any]) -> SyncOptions:
     if include or exclude or ignored or most:
         rules = Rules(include, exclude, not ignored, int(most * MB) if most else Rules().max_bytes)
     text, id_, sql = ((state.get(f"{place}.{name}") or "").strip() or None for name in ("text", "id", "sql"))
-    meta = tuple(state.get(f"{place}.meta") or ())
-    fields = Fields(text, id_, meta, sql) if text or id_ or meta or sql else None
+    meta, prefix = tuple(state.get(f"{place}.meta") or ()), (state.get(f"{place}.id_prefix") or "").strip()
+    chosen = text or id_ or meta or sql or prefix
+    fields = Fields(text, id_, meta, sql, id_prefix=prefix) if chosen else None
     kind = state.get(f"{place}.kind") or ("sqlite" if sql else None)
     return SyncOptions(rules, kind, fields, yes=state.get(f"{place}.yes", False))
 
@@ -80,5 +83,6 @@ def as_flags(source: JsonObject) -> str:
     text = fields.get("text") or ()
     flags += [f"--text-field {name}" for name in ([text] if isinstance(text, str) else text)]
     flags += [f"--id-field {fields['id']}"] if fields.get("id") else []
+    flags += [f"--id-prefix {fields['id_prefix']}"] if fields.get("id_prefix") else []
     flags += [f"--meta-field {name}" for name in fields.get("meta", ())]
     return " ".join([*flags, *([f"--sql {fields['sql']}"] if fields.get("sql") else [])])

@@ -65,6 +65,7 @@ class RecordOptions:
     meta_field: Annotated[list[str] | None, value("F", "Field to store as metadata; repeatable.  [default: all]")] = (
         None
     )
+    id_prefix: Annotated[str | None, value("P", "Begin the ids of the records with this.")] = None
     sql: Annotated[str | None, value("Q", "SQLite: index the rows of this query.")] = None
     ocr: Annotated[
         str | None, value("LANG", "PDF: recognise the text of scanned pages with tesseract: eng, or deu+eng.")
@@ -75,7 +76,9 @@ class RecordOptions:
         if self.ocr is not None:
             ocr.check(self.ocr)
         text = self.text_field[0] if self.text_field and len(self.text_field) == 1 else self.text_field
-        chosen = chosen_of(text=text, id=self.id_field, meta=self.meta_field, sql=self.sql, ocr=self.ocr)
+        chosen = chosen_of(
+            text=text, id=self.id_field, meta=self.meta_field, sql=self.sql, ocr=self.ocr, id_prefix=self.id_prefix
+        )
         return semsearch.Fields(**chosen) if chosen else None
 
 

@@ -69,7 +69,8 @@ class RecordLoader(Loader, Protocol):
 
         That is the place before the record, for a last line that is not complete yet and cannot be read; None if there
         is none, as after a last line that could be read but has no end. `digest` gets all bytes between `start` and
-        that place, and no others, before the record is yielded.
+        that place, and no others, before the record is yielded. One whose records depend on later ones also has
+        `same_before(path, fields, start)`: whether those before `start` are as they were when the file ended there.
         """
 
 
@@ -153,6 +154,13 @@ def read_from(
 def goes_on(name: str) -> bool:
     """Whether the loader called `name` can go on reading at a place."""
     return hasattr(_loader(name), "read_from")
+
+
+def same_before(name: str, path: Path, fields: Fields, start: Place) -> bool:
+    """Whether the records before `start` are as they were when the file ended there. Raises Unreadable."""
+    same = getattr(_loader(name), "same_before", None)
+    with _unreadable(name):
+        return same is None or same(path, fields, start)
 
 
 def places(name: str, file: BinaryIO) -> list[Place]:

@@ -1,4 +1,4 @@
-"""CSV with a header row: one row is one document. The delimiter is the most frequent of , ; tab | in the header."""
+"""CSV with a header row: one row is one document. The delimiter is the one that gives the rows as many cells."""
 
 from __future__ import annotations
 
@@ -10,3 +10,4 @@ RECORDS = True
 ISOLATED = False
 load = partial(table.read, delimiters=",;\t|")
 read_from = partial(table.read_from, delimiters=",;\t|")
+same_before = partial(table.same_before, delimiters=",;\t|")

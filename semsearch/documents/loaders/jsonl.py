@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from io import TextIOWrapper
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 from semsearch.documents.file_access import open_regular
-from semsearch.documents.parsing.charset import looks_binary
+from semsearch.documents.parsing.charset import encoding_of, looks_binary
 from semsearch.documents.parsing.json_size import MOST_NESTED, MOST_VALUES, has_too_many_values
 from semsearch.documents.parsing.records import Digest, Fields, Place, Step, to_document
 from semsearch.errors import Unreadable
@@ -40,29 +41,46 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
 def read_from(path: Path, fields: Fields, start: Place, digest: Digest) -> Iterator[Step]:
     """As `load`, from a place on: see `RecordLoader.read_from`."""
     with open_regular(path) as file:
-        _check(file)
-        mark = file.tell()
+        if wide := _check(file):
+            file, digest = cast(BinaryIO, _Decoded(file, wide)), hashlib.sha256()
+        mark = 0 if wide else file.tell()
         if start.at:
             file.seek(start.at)
         else:
             digest.update(_BOM[:mark])
         for line in _lines(file, fields.max_bytes, Place(start.at or mark, start.number), digest):
+            line = line._replace(place=None) if wide else line
             if len(line.content) > fields.max_bytes and not line.content.endswith(b"\n"):
                 reason = f"a line of {line.size / 2**20:.1f} MB is over the limit of {fields.max_bytes / 2**20:g} MB"
                 yield Skipped(f"{path.name}:{line.number}", f"{reason} for files"), line.place
             elif record := line.content.strip():
                 item, again = _document(record, fields, line.number, path.name), Place(line.at, line.number - 1)
-                yield item, again if line.place is None and isinstance(item, Skipped) else line.place
+                unfinished = line.place is None and isinstance(item, Skipped) and not wide
+                yield item, again if unfinished else line.place
 
 
-def _check(file: BinaryIO) -> None:
+def _check(file: BinaryIO) -> str:
+    """The encoding of UTF-16 and UTF-32, whose lines cannot be cut by bytes; else "". Raises Unreadable."""
     head = file.read(8192)
-    if looks_binary(head) or b"\0" in head:
+    if looks_binary(head):
         raise Unreadable("binary file")
-    start = head.removeprefix(_BOM).lstrip()
+    encoding, _ = encoding_of(head, whole=False)
+    wide = encoding if encoding.startswith(("utf-16", "utf-32")) else ""
+    start = (head.decode(wide, "replace").encode() if wide else head).removeprefix(_BOM).lstrip()
     if start.startswith(b"[") and not start.split(b"\n", 1)[0].rstrip().endswith(b"]"):
         raise Unreadable("a JSON array, not JSON lines (one object a line)")
     file.seek(len(_BOM) if head.startswith(_BOM) else 0)
+    return wide
+
+
+class _Decoded:
+    """The lines of a file in another encoding as UTF-8."""
+
+    def __init__(self, file: BinaryIO, encoding: str) -> None:
+        self._text = TextIOWrapper(file, encoding, "replace", newline="\n")
+
+    def readline(self, size: int) -> bytes:
+        return self._text.readline(size).encode("utf-8", "replace")
 
 
 def _lines(file: BinaryIO, limit: int, start: Place, digest: Digest) -> Iterator[_Line]:

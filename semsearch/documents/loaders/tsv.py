@@ -10,3 +10,4 @@ RECORDS = True
 ISOLATED = False
 load = partial(table.read, delimiters="\t")
 read_from = partial(table.read_from, delimiters="\t")
+same_before = partial(table.same_before, delimiters="\t")

@@ -16,11 +16,12 @@ from semsearch.types import Document, JsonObject, Metadata, Skipped
 TEXT_FIELDS = ("text", "content", "body", "abstract")
 ID_FIELDS = ("_id", "id")  # BEIR writes _id
 TITLE_FIELD = "title"
+MOST_COLUMNS = 1000  # that are looked at for a name in capitals, in every record
 NO_FIELD = "no field"  # begins the reason for skipping a record or table without a text
 MOST_DEPTH = 5  # messages attached to messages, and so on; what is deeper is not read
 MAX_RECORD_BYTES = 10 * 2**20  # as the default of --max-file-size: a record is a document like a file
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")  # "007" and a 20-digit number are names, not quantities
-_DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,17})\.\d{1,17}(?:[eE][+-]?\d{1,2})?")
+_DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,17})\.\d{1,17}")
 
 
 class Place(NamedTuple):
@@ -73,9 +74,9 @@ class Fields:
     """What to read of each record; None and () leave the choice to the loader.
 
     `text`, `id`: names of fields; several of `text` are joined, with a blank line between. `meta`: the fields to store
-    as metadata; if empty, all other fields. `sql`: the query that returns the records of an SQLite file, or
-    "chroma" or "txtai", whose databases need none. `max_bytes`: longer records are skipped. `ocr`: the languages of
-    scanned pages, as tesseract names them ("deu+eng").
+    as metadata; if empty, all other fields. `sql`: the query that returns the records of an SQLite file, or "chroma" or
+    "txtai", whose databases need none. `max_bytes`: longer records are skipped. `ocr`: the languages of scanned pages,
+    as tesseract names them ("deu+eng"). `id_prefix`: stands before the ids that records have of their own.
     """
 
     text: str | tuple[str, ...] | None = None
@@ -84,6 +85,7 @@ class Fields:
     sql: str | None = None
     max_bytes: int = MAX_RECORD_BYTES
     ocr: str | None = None
+    id_prefix: str = ""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -103,22 +105,35 @@ def to_document(record: Mapping[str, object], fields: Fields, number: int, file:
     for name, text in texts.items():
         if isinstance(text, Mapping | list | bool):
             return Skipped(f"{file}:{number}", f"field {name!r} is not text: {str(text)[:40]}")
-    id_field = fields.id or next((name for name in ID_FIELDS if record.get(name) not in (None, "")), None)
+    id_field = fields.id or next((name for name in _named(ID_FIELDS, record) if record[name] not in (None, "")), None)
     own_id = f"#{number}" if id_field is None else _id(record.get(id_field))
     if not own_id:
         return Skipped(f"{file}:{number}", f"no id in field {id_field!r}")
-    title = record.get(TITLE_FIELD) if TITLE_FIELD not in texts else None
+    if id_field is not None:
+        own_id = fields.id_prefix + own_id
+    title_field = next((name for name in _named((TITLE_FIELD,), record) if name not in texts), "")
+    title = record.get(title_field)
     title = " ".join(title.split()) if isinstance(title, str) else None
     body = "\n\n".join(str(text) for text in texts.values() if text not in (None, ""))
     whole = newlines(f"{title}\n\n{body}" if title else body)
-    meta = _metadata(record, fields, leave={*texts, id_field or "", TITLE_FIELD if title else ""})
+    meta = _metadata(record, fields, leave={*texts, id_field or "", title_field if title else ""})
     return Document(storable(own_id), storable(whole), meta, storable(title) if title else None)
 
 
 def text_fields_of(names: Collection[str], fields: Fields) -> tuple[str, ...]:
     """The fields that have the text: the chosen ones among `names`, else the first of TEXT_FIELDS; () for none."""
-    present = tuple(name for name in fields.texts or TEXT_FIELDS if name in names)
-    return present if fields.texts else present[:1]
+    if fields.texts:
+        return tuple(name for name in fields.texts if name in names)
+    return tuple(_named(TEXT_FIELDS, names)[:1])
+
+
+def _named(usual: Collection[str], names: Collection[str]) -> list[str]:
+    """Those of the usual names that there are, else the ones that differ from them in their case."""
+    exact = [name for name in usual if name in names]
+    if exact or len(names) > MOST_COLUMNS:
+        return exact
+    lower = {name.lower(): name for name in names}
+    return [lower[name] for name in usual if name in lower]
 
 
 def no_text_field(names: Iterable[str], fields: Fields) -> str:
@@ -145,11 +160,11 @@ def imported(module: str, needs: str, extra: str) -> ModuleType:
 
 
 def number_or_text(text: str) -> str | int | float:
-    """`text` as a number where it plainly is one: "12" is 12; "007", "1e5" and "2024-05-01" stay text."""
+    """`text` as a number where it plainly is one: "12" is 12; "007", "1.10" and "2024-05-01" stay text."""
     word = text.strip()
     if _INTEGER.fullmatch(word):
-        return int(word)
-    return float(word) if _DECIMAL.fullmatch(word) else text
+        return int(word) if word != "-0" else text
+    return number if _DECIMAL.fullmatch(word) and repr(number := float(word)) == word else text
 
 
 def _id(value: object) -> str:

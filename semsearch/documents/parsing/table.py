@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import io
+import re
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from semsearch.documents.file_access import open_regular
 from semsearch.documents.parsing.charset import SAMPLE_BYTES, encoding_of, looks_binary
@@ -25,31 +27,21 @@ from semsearch.documents.parsing.records import (
     text_fields_of,
     to_document,
 )
+from semsearch.documents.parsing.table_rows import Layout, Row, Rows
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 
-BLOCK = 2**16  # bytes read at a time
+TYPED_BYTES = 32 * 2**20  # of a file decide about the types of its columns: half a second
+COMPARED = 50  # rows that decide about the delimiter
 _BOM = b"\xef\xbb\xbf"
-_WIDE = ("utf-16", "utf-32")
-
-
-class _Row(NamedTuple):
-    line: int  # where it begins; a quoted cell may have several lines
-    cells: list[str]
-    broken: str = ""
-    place: Place | None = None  # after it, if reading can go on there
-
-
-class _Table(NamedTuple):
-    """How a file is to be read: its columns are the cells of its first row."""
-
-    encoding: str
-    delimiter: str
-    begin: int  # bytes of the byte order mark
+_NAMED = re.compile(r'"?sep=(.)"?[\r\n]*', re.I)  # the first line, as Excel reads it
+_TRUTH = {"true": True, "false": False}
+_VERBATIM = {*ID_FIELDS, TITLE_FIELD}
+_NONE = Row(0, [])
 
 
 def read(path: Path, fields: Fields, delimiters: str) -> Iterator[Document | Skipped]:
-    """The documents of a table. The delimiter is the one of `delimiters` that is most frequent in the header.
+    """The documents of a table. The delimiter is the one of `delimiters` that gives the first rows the same columns.
 
     Raises UsageError for a chosen field that is not a column, Unreadable where no field is chosen and no column has
     one of the usual names of a text.
@@ -62,19 +54,35 @@ def read_from(path: Path, fields: Fields, start: Place, digest: Digest, *, delim
     csv.field_size_limit(max(csv.field_size_limit(), fields.max_bytes))  # of the whole process: it is only ever raised
     with open_regular(path) as file:
         table = _table(file, delimiters)
+        file.seek(0)
         before = hashlib.sha256() if start.at else digest
-        before.update(_BOM[: table.begin])
-        rows = _rows(file, table, Place(table.begin), before, fields.max_bytes)
-        columns = _column_names(next(rows, _Row(0, [])).cells)
+        before.update(file.read(table.begin.at))
+        rows = Rows(file, table, table.begin, before, fields.max_bytes)
+        following = iter(rows)
+        columns = _column_names(next(following, _NONE).cells)
         check_columns(columns, fields, path.name)
         text = text_fields_of(columns, fields)
         if columns and not text:
             raise Unreadable(no_text_field(columns, fields))
-        for row in _rows(file, table, start, digest, fields.max_bytes) if start.at else rows:
+        types = _types(path, table, fields, TYPED_BYTES)
+        if start.at:
+            rows = Rows(file, table, start, digest, fields.max_bytes)
+            following = iter(rows)
+        rows.columns = len(columns)
+        for row in following:
             if reason := row.broken or _excess(row.cells, columns):
                 yield Skipped(f"{path.name}:{row.line}", reason), row.place
             elif row.cells:
-                yield to_document(_record(columns, row.cells, text, fields), fields, row.line, path.name), row.place
+                yield to_document(_record(columns, row.cells, text, types), fields, row.line, path.name), row.place
+
+
+def same_before(path: Path, fields: Fields, start: Place, *, delimiters: str) -> bool:
+    """See `RecordLoader.same_before`: the columns may have got other types by the rows behind `start`."""
+    if start.at >= TYPED_BYTES:
+        return True
+    with open_regular(path) as file:
+        table = _table(file, delimiters)
+    return _types(path, table, fields, start.at) == _types(path, table, fields, TYPED_BYTES)
 
 
 def _excess(cells: list[str], columns: list[str]) -> str:
@@ -83,89 +91,60 @@ def _excess(cells: list[str], columns: list[str]) -> str:
     return f"more than {MOST_VALUES:,} values" if len(cells) > MOST_VALUES else ""
 
 
-def _table(file: BinaryIO, delimiters: str) -> _Table:
+def _table(file: BinaryIO, delimiters: str) -> Layout:
     """Raises Unreadable for binary content."""
     sample = file.read(SAMPLE_BYTES)
     if looks_binary(sample):
         raise Unreadable("binary file")
     encoding, _ = encoding_of(sample, whole=len(sample) < SAMPLE_BYTES)
-    header = sample.decode(encoding, "replace").partition("\n")[0]
-    delimiter = max(delimiters, key=header.count)
-    return _Table(encoding.removesuffix("-sig"), delimiter, len(_BOM) if encoding == "utf-8-sig" else 0)
+    at, encoding = len(_BOM) if encoding == "utf-8-sig" else 0, encoding.removesuffix("-sig")
+    lines = sample.decode(encoding, "replace").removeprefix("\ufeff").splitlines(keepends=True)
+    if lines and (named := _NAMED.fullmatch(lines[0])):
+        return Layout(encoding, named[1], Place(at + len(lines[0].encode(encoding)), 1))
+    return Layout(encoding, _delimiter(lines, delimiters), Place(at, 0))
 
 
-def _rows(file: BinaryIO, table: _Table, start: Place, digest: Digest, limit: int) -> Iterator[_Row]:
-    """The rows of a file after `start`."""
-    lines = _Lines(file, table.encoding, start.at, digest, limit)
-    reader = csv.reader(lines, delimiter=table.delimiter)
-    while True:
-        line = start.number + lines.number + 1
-        try:
-            cells, broken = next(reader), ""
-        except StopIteration:
-            return
-        except csv.Error as error:
-            cells, broken = [], f"not CSV: {error}"
-        whole = lines.ended and not lines.exhausted  # else a quoted cell was still open at the end of the file
-        yield _Row(line, cells, broken, Place(lines.at, start.number + lines.number) if whole else None)
+def _delimiter(lines: list[str], delimiters: str) -> str:
+    """The delimiter with which most of the first rows have as many cells as the header, which has several."""
+
+    def fit(delimiter: str) -> tuple[int, int]:
+        with suppress(csv.Error):
+            header, *rows = islice(csv.reader(lines, delimiter=delimiter), COMPARED)
+            fitting = sum(len(row) == len(header) for row in rows)
+            return (1 + fitting, len(header)) if len(header) > 1 else (0, fitting)
+        return 0, 0
+
+    return max(delimiters, key=fit) if lines else delimiters[0]
 
 
-class _Lines:
-    """The lines of a file after byte `at`, which goes along, as their number does. An end of line is LF, CRLF or CR.
+def _types(path: Path, table: Layout, fields: Fields, most: int) -> list[str]:
+    """What the cells of each column are, if all of them in the first `most` bytes are so: "number", "truth" or "text".
 
-    One longer than `limit` is never in memory: csv.Error instead. `ended`: the last line has its end for certain, so
-    that reading can go on after it. `exhausted`: there are no more.
+    "verbatim" ones are the texts, the id and the title. A number is one that is written the same way again: not 1.10.
     """
+    with open_regular(path) as file:
+        rows = Rows(file, table, table.begin, hashlib.sha256(), fields.max_bytes)
+        following = iter(rows)
+        columns = _column_names(next(following, _NONE).cells)
+        rows.columns = len(columns)
+        verbatim = {*text_fields_of(columns, fields), fields.id}
+        types = ["verbatim" if name in verbatim or name.lower() in _VERBATIM else "" for name in columns]
+        open_ = [at for at, kind in enumerate(types) if not kind]
+        for row in following:
+            if not open_ or (row.place and row.place.at > most):
+                break
+            for at in open_:
+                if at < len(row.cells) and (cell := row.cells[at].strip()):
+                    kind = _type(cell)
+                    types[at] = kind if types[at] in ("", kind) else "text"
+            open_ = [at for at in open_ if types[at] != "text"]
+    return types
 
-    def __init__(self, file: BinaryIO, encoding: str, at: int, digest: Digest, limit: int) -> None:
-        self.at, self.number, self.ended, self.exhausted = at, 0, True, False
-        self._encoding, self._digest, self._limit = encoding, digest, limit
-        self._lines = self._decoded(file) if encoding in _WIDE else self._split(file)
 
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        for line in self._lines:
-            self.number += 1
-            if line is None:
-                raise csv.Error(f"a line is over the limit of {self._limit / 2**20:g} MB for files")
-            return line
-        self.exhausted = True
-        raise StopIteration
-
-    def _decoded(self, file: BinaryIO) -> Iterator[str | None]:
-        """Of an encoding whose ends of line are not single bytes: one cannot go on reading. None for a long line."""
-        self.ended = False
-        file.seek(0)
-        text = io.TextIOWrapper(file, encoding=self._encoding, errors="replace", newline="")
-        while line := text.readline(self._limit + 1):
-            whole = len(line) <= self._limit or line.endswith(("\n", "\r"))
-            while not (whole or line.endswith(("\n", "\r"))) and (line := text.readline(2**20)):
-                pass
-            yield line if whole else None
-
-    def _split(self, file: BinaryIO) -> Iterator[str | None]:
-        file.seek(self.at)
-        begun, long = b"", False  # the beginning of a line, or half of its CRLF; whether more of it was left out
-        while block := file.read(BLOCK):
-            *whole, begun = (begun + block).splitlines(keepends=True)
-            for line in whole:
-                self._pass(line)
-                yield None if long or len(line) > self._limit + 2 else line.decode(self._encoding, "replace")
-                long = False
-            if len(begun) > self._limit + 2:
-                half = begun[-1:] if begun.endswith(b"\r") else b""
-                self._pass(begun.removesuffix(half))
-                begun, long = half, True
-        if begun or long:
-            self._pass(begun)
-            yield None if long else begun.decode(self._encoding, "replace")
-
-    def _pass(self, line: bytes) -> None:
-        self._digest.update(line)
-        self.at += len(line)
-        self.ended = line.endswith(b"\n")
+def _type(cell: str) -> str:
+    if cell.lower() in _TRUTH:
+        return "truth"
+    return "text" if isinstance(number_or_text(cell), str) else "number"
 
 
 def _column_names(header: list[str]) -> list[str]:
@@ -179,10 +158,16 @@ def _column_names(header: list[str]) -> list[str]:
     return names
 
 
-def _record(columns: list[str], cells: list[str], text: tuple[str, ...], fields: Fields) -> dict[str, object]:
-    """Numbers as numbers, except in `text`, id and title; an empty cell is None. A row may lack its last cells."""
+def _record(columns: list[str], cells: list[str], text: tuple[str, ...], types: list[str]) -> dict[str, object]:
+    """The cells by the names and types of their columns; an empty one is None. A row may lack its last cells."""
     record: dict[str, object] = dict.fromkeys(text)  # not of all columns: a header may have a million
-    for name, cell in zip(columns, cells, strict=False):
-        verbatim = name in (*text, fields.id, *ID_FIELDS, TITLE_FIELD)
-        record[name] = cell if verbatim else number_or_text(cell) if cell.strip() else None
+    for name, cell, kind in zip(columns, cells, types, strict=False):
+        record[name] = cell if kind == "verbatim" else _value(cell, kind) if cell.strip() else None
     return record
+
+
+def _value(cell: str, kind: str) -> object:
+    """The value of a cell; one behind those that the types were chosen by may be of another type, and stays text."""
+    if kind == "number":
+        return number_or_text(cell)
+    return _TRUTH.get(cell.strip().lower(), cell) if kind == "truth" else cell
