@@ -11,6 +11,7 @@ import os
 import stat
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,8 +134,7 @@ class _Walk:
 
     def everything(self) -> Iterator[FileEntry | Skipped]:
         """Depth first, without recursion, as folders may be nested a thousand deep; links when all else is known."""
-        ignored = IgnoreRules.above(self._real_root) if self._rules.use_ignore_files else IgnoreRules()
-        stack = [_Entry(str(self._root), "", is_folder=True, is_link=False, ignored=ignored)]
+        stack = [_Entry(str(self._root), "", is_folder=True, is_link=False, ignored=self._above_root())]
         while stack:
             entry = stack.pop()
             try:
@@ -145,9 +145,14 @@ class _Walk:
                 else:
                     yield self._file(entry, os.lstat(entry.location))
             except OSError as error:
-                yield Unseen(printable(entry.relative) or ".", f"cannot be read: {error.strerror}")
+                yield Unseen(printable(entry.relative or entry.location), f"cannot be read: {error.strerror}")
         for entry in self._links:
             yield from self._link(entry)
+
+    def _above_root(self) -> IgnoreRules:
+        with suppress(OSError):  # a folder that may not be entered is told where it is listed
+            return IgnoreRules.above(self._real_root) if self._rules.use_ignore_files else IgnoreRules()
+        return IgnoreRules()
 
     def _inside(self, folder: _Entry) -> Iterator[_Entry]:
         ignored = folder.ignored

@@ -6,7 +6,7 @@ their own name.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,11 @@ from semsearch.types import Skipped
 
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
-    """How to read a folder. None means the setting of the previous run, else the default."""
+    """How to read a folder. None means the setting of the previous run, else the default.
+
+    `checksums`: files are compared by their content, and not only where size or time differ. `force`: all are read and
+    split again.
+    """
 
     rules: Rules | None = None
     kind: str | None = None
@@ -31,6 +35,7 @@ class SyncOptions:
     splitter: Splitter | None = None
     prune: bool = True
     force: bool = False
+    checksums: bool = False
     dry_run: bool = False
     yes: bool = False
 
@@ -120,13 +125,26 @@ def free_prefix(folder: str, taken: Collection[str]) -> str:
 class Update:
     """One update: the paths to walk (absolute), the options, and the new recipe of the index.
 
-    With "resplit" in the recipe every document is split again: passages of two sizes would not be comparable.
+    With "resplit" in the recipe every document is split again: passages of two sizes would not be comparable. `moved`
+    has the folders that have moved: where each is now, and was.
     """
 
     roots: Roots
     scopes: Sequence[Path]
     options: SyncOptions
     recipe: dict[str, Any]
+    moved: Mapping[str, str] = field(default_factory=dict)
+
+
+def absence(path: Path) -> str:
+    """Why nothing can be read at a path; "" where something is there."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return "does not exist"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return ""
 
 
 def update(paths: Sequence[Path], options: SyncOptions, recipe: dict[str, Any]) -> Update:
@@ -161,7 +179,7 @@ def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roo
         if not path.exists():
             raise NotFound(f"there is no file or folder {str(path)!r}.", "Check the path; nothing was changed.")
     scopes = [path.resolve() for path in paths] or [Path(root.path) for root in roots.roots]
-    if not any(scope.exists() for scope in scopes):
+    if all(map(absence, scopes)):
         listed = ", ".join(str(scope) for scope in scopes)
         raise NotFound(f"none of what this index follows is there: {listed}.", "Nothing was changed.")
     for scope in scopes:  # without a PATH the options apply to everything that is followed

@@ -1,7 +1,8 @@
 """Synchronisation with files: running `index` again finds new, changed, moved and deleted files.
 
-A file with the same size and time as before is not opened. A new file with the content of one that is gone has moved:
-its passages keep their vectors. A file that a killed run did not finish is read again by the next run.
+A file with the same size and time as before is not opened, unless all are compared by content. A new file with the
+content of one that is gone has moved: its passages keep their vectors; so have the files of a folder that was renamed
+(`moved_folders`). A file that a killed run did not finish is read again by the next run.
 
 The id of a document that comes from a file is the file's path below the indexed folder (see `sources` for several
 folders); a record of a JSONL, CSV or SQLite file has its own id, or the file's path and its number. Where a document
@@ -13,7 +14,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from semsearch.indexing.file_reader import FileHash, FileReader, reason
 from semsearch.indexing.ingest import BATCH, BATCH_CHARACTERS, LOOKED_UP, Ingest, already_used, weight
 from semsearch.indexing.refusals import Refusals
 from semsearch.indexing.run_report import Outcome
-from semsearch.indexing.sources import Roots, SourceFile, SyncOptions, below, in_scope, walked
+from semsearch.indexing.sources import SourceFile, SyncOptions, Update, absence, below, in_scope, walked
 from semsearch.indexing.visited import BitSet
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import UNFINISHED, UNSURE, Bookmark, DocumentRow, Source
@@ -40,20 +41,22 @@ JUST_WRITTEN_NS = 2 * 10**9  # a second write within the clock's tick would leav
 
 def sync(
     writer: StoreWriter,
-    roots: Roots,
-    scopes: Sequence[Path],
-    options: SyncOptions,
+    update: Update,
     ingest: Ingest,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> None:
-    """Bring the store in line with the files of `scopes`. The outcomes are counted in `ingest.report`."""
+    """Bring the store in line with the files of an update. The outcomes are counted in `ingest.report`."""
     report = ingest.report
-    present = [scope for scope in scopes if scope.exists()]
+    away = {scope: why for scope in update.scopes if (why := absence(scope))}
     report.warnings += [
-        f"{scope} does not exist; its documents stay in the index." for scope in scopes if scope not in present
+        f"{scope} {why}; its documents stay in the index. Where it has moved, name its new place, and they follow: "
+        f"semsearch index NEW_PLACE -n {writer.reader.name}"
+        for scope, why in away.items()
     ]
+    present = [scope for scope in update.scopes if scope not in away]
+    roots, options = update.roots, update.options
     unseen: list[Path] = []
-    run = _FileSync(writer, ingest, options, progress)
+    run = _FileSync(writer, ingest, options, update.moved, progress)
     for batch in batches(walked(present, roots, options, unseen, report.warnings), MOST_COMPARED):
         run.compare(batch)
     if options.prune:
@@ -68,12 +71,18 @@ class _FileSync:
     """One pass over the files that were found. Sources whose files have moved are removed from `gone`."""
 
     def __init__(
-        self, writer: StoreWriter, ingest: Ingest, options: SyncOptions, progress: Callable[[Progress], None]
+        self,
+        writer: StoreWriter,
+        ingest: Ingest,
+        options: SyncOptions,
+        moved: Mapping[str, str],
+        progress: Callable[[Progress], None],
     ) -> None:
         self.gone: dict[tuple[str, str], Source] = {}
         self._writer, self._reader = writer, writer.reader
         self._ingest, self._counted = ingest, ingest.report
         self._options = options
+        self._moved = moved
         self._progress = progress
         self._refusals = Refusals(self._reader, Limits.current())
         self._there = BitSet()  # the stored sources whose files were found
@@ -87,23 +96,20 @@ class _FileSync:
 
     def compare(self, items: Sequence[SourceFile | Skipped]) -> None:
         """Count the unchanged files among those that were found, and put the others on the list to read."""
-        unchanged = 0
         stored = self._stored([item for item in items if isinstance(item, SourceFile)])
         for item in items:
             if isinstance(item, Skipped):
                 self._counted.skip(item)
                 continue
             self._present += 1
-            source = stored.get((item.naming.base, item.path))
+            source = stored.get(self._key(item))
             if source is not None:
                 self._there.add(source.id)
             if source is not None and self._is_unchanged(item, source):
-                unchanged += source.documents
+                self._count_same(item, source)
                 self._report_omissions(item.uri, source)
             else:
                 self._todo.append(item)
-        if unchanged:
-            self._counted.count("unchanged", unchanged)
         self._progress(Progress(self._present, 0, "files", "", self._ingest.written))
 
     def find_gone(self, is_covered: Callable[[Source], bool]) -> None:
@@ -116,11 +122,20 @@ class _FileSync:
 
     def _stored(self, files: Sequence[SourceFile]) -> dict[tuple[str, str], Source]:
         """What is stored of these files, by key."""
-        return {one.key: one for one in self._reader.sources(keys=[(file.naming.base, file.path) for file in files])}
+        return {one.key: one for one in self._reader.sources(keys=list(map(self._key, files)))}
+
+    def _key(self, file: SourceFile) -> tuple[str, str]:
+        """What is stored of a file has this key: a dry run leaves that of a folder which has moved where it was."""
+        base = file.naming.base
+        return self._moved.get(base, base) if self._writer.dry_run else base, file.path
+
+    def _count_same(self, file: SourceFile, stored: Source) -> None:
+        """Count the documents of a file with the same content as before."""
+        self._counted.count("moved" if file.naming.base in self._moved else "unchanged", stored.documents)
 
     def _is_unchanged(self, file: SourceFile, stored: Source) -> bool:
         """Whether size and time are as before, so that the file need not be opened."""
-        if self._options.force or file.naming.root.fields.sql:
+        if self._options.force or self._options.checksums or file.naming.root.fields.sql:
             return False
         same = (stored.mtime_ns, stored.size) == (file.entry.mtime_ns, file.entry.size)
         return same and stored.loader == loaders.loader_for(file.entry.path, file.naming.root.kind)
@@ -156,7 +171,7 @@ class _FileSync:
             self._ingest.look_up([file.uri for file in some])
             for file in some:
                 self._todo.pop()
-                yield file, stored.get((file.naming.base, file.path))
+                yield file, stored.get(self._key(file))
 
     def _read_file(self, file: SourceFile, stored: Source | None, done: int, total: int) -> None:
         root = file.naming.root
@@ -166,7 +181,7 @@ class _FileSync:
         if time.time_ns() - source.mtime_ns < JUST_WRITTEN_NS:
             source = replace(source, size=UNSURE)
         if stored is not None and self._has_same_content(stored, source) and not root.fields.sql:
-            self._counted.count("unchanged", stored.documents)
+            self._count_same(file, stored)
             self._report_omissions(file.uri, stored)
             self._ingest.finish(replace(source, bookmark=stored.bookmark, omissions=stored.omissions))
             return

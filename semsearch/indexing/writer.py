@@ -17,7 +17,7 @@ from semsearch.documents.loaders import Fields
 from semsearch.documents.textless import Textless
 from semsearch.encoders.index_encoder import refuse_text
 from semsearch.errors import NotFound, SemsearchError, Unreadable, UsageError
-from semsearch.indexing import sources, sync, uploads
+from semsearch.indexing import moved_folders, sources, sync, uploads
 from semsearch.indexing.derived import update_vector_index
 from semsearch.indexing.ingest import Ingest
 from semsearch.indexing.reembedding import Reembedder
@@ -37,11 +37,13 @@ from semsearch.types import (
     Skipped,
     SyncReport,
 )
+from semsearch.utils.batches import batches
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
 DELETED_AT_ONCE = 500  # documents between two progress reports
+MOVED_AT_ONCE = 1_000  # files
 
 
 class IndexWriter:
@@ -147,7 +149,9 @@ class IndexWriter:
         self._require_encoder()
         if options is not None and not isinstance(options, SyncOptions):
             raise UsageError(f"options must be a SyncOptions, not {options!r}.", "Write SyncOptions(rules=…).")
-        return sources.update(paths, options or SyncOptions(), self._reader.state().recipe)
+        moved = moved_folders.moves(self._reader, paths)
+        recipe = moved_folders.renamed(self._reader.state().recipe, moved)
+        return replace(sources.update(paths, options or SyncOptions(), recipe), moved=moved)
 
     def sync(
         self, paths: Sequence[Path], options: SyncOptions | None, progress: Callable[[Progress], None]
@@ -155,7 +159,7 @@ class IndexWriter:
         update = self._planned(paths, options)
         resplit, splitter = update.recipe["resplit"], Splitter(**update.recipe["splitter"])
         with self._run(force=update.options.force, splitter=splitter) as run:
-            sync.sync(self._writer, update.roots, update.scopes, update.options, run, progress)
+            sync.sync(self._writer, update, run, progress)
             if resplit:
                 self._split_anew(run, progress)
         if resplit:
@@ -246,8 +250,19 @@ class IndexWriter:
         update, asked = self.plan(paths, options), options or SyncOptions()
         if self._writer.dry_run:
             return update
-        self._record(lambda recipe: sources.update(paths, asked, recipe).recipe)
-        return sources.update(paths, asked, self._reader.state().recipe)
+        with self._writer.transaction():
+            self._move_sources(update.moved)
+            self._record(
+                lambda recipe: sources.update(paths, asked, moved_folders.renamed(recipe, update.moved)).recipe
+            )
+        return replace(sources.update(paths, asked, self._reader.state().recipe), moved=update.moved)
+
+    def _move_sources(self, moved: Mapping[str, str]) -> None:
+        """Record where the files of folders are now."""
+        for new, old in moved.items():
+            of_folder = (replace(source, root=new) for source in self._reader.sources() if source.root == old)
+            for some in batches(list(of_folder), MOVED_AT_ONCE):
+                self._writer.put_sources(some)
 
     def _record(self, made: Callable[[JsonObject], JsonObject]) -> None:
         machine_recipes.change_recipe(self._writer, made)

@@ -168,7 +168,7 @@ class IndexJob:
 
     def _follow(self, *, poll: bool) -> None:
         console.note(f"watching the files of {self.folder.name}; press Ctrl-C to stop")
-        run = replace(self.run, prune=True, force=False, yes=False)
+        run = replace(self.run, prune=True, force=False, checksums=False, yes=False)
         again = replace(self, source=Files(), run=run, rules=None, splitter={}, backend=None)
         changes = late("indexes.file_watcher.changes")  # with the loaders
         for told in changes(self.folder, poll=poll, warn=lambda message: console.warn([message])):
@@ -223,6 +223,7 @@ class IndexJob:
             splitter=splitter,
             prune=self.run.prune,
             force=self.run.force,
+            checksums=self.run.checksums,
             dry_run=self.run.dry_run,
             yes=self.run.yes,
         )

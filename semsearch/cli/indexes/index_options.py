@@ -128,6 +128,9 @@ class RunOptions:
 
     watching: Annotated[bool, flag("--watch", "Keep running and follow every change.")] = False
     force: Annotated[bool, flag("--force", "Read and split every file again.")] = False
+    checksums: Annotated[
+        bool, flag("--checksums", "Compare every file by its content, also where size and time are as before.")
+    ] = False
     prune: Annotated[bool, flag("--prune/--no-prune", "Remove the documents of deleted files, or keep them.")] = True
     dry_run: Annotated[bool, flag("--dry-run", "Report what would be done, and write nothing.")] = False
     strict: Annotated[bool, flag("--strict", "Exit 5 if anything was skipped.")] = False
