@@ -72,18 +72,6 @@ def test_a_reader_sees_committed_documents_only_and_never_waits(folder: Path) ->
         assert set(all_stamps(reader)) == {"d0", "new"}
 
 
-def test_a_snapshot_is_of_one_moment(folder: Path) -> None:
-    store, space = made(folder, 1)
-    with open_reader(folder) as reader:
-        with reader.snapshot(), reader.snapshot():
-            store.replace([entry("new", "Written meanwhile")], space.id)
-            store.delete(["d0"])
-            assert set(all_stamps(reader)) == {"d0"}
-            assert reader.state().documents == 1
-            assert [p.text for p in reader.passages([1])] == ["Engine number 0 runs"]
-        assert set(all_stamps(reader)) == {"new"}
-
-
 def test_another_program_that_holds_the_file_makes_it_locked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "BUSY_MS", 50)
     store, space = made(folder)

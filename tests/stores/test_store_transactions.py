@@ -6,47 +6,10 @@ from pathlib import Path
 
 import pytest
 from helpers.opened import all_stamps, verify
-from helpers.reading import version
 from helpers.stores import contents, entry, made
 
 from semsearch.errors import SemsearchError
 from semsearch.stores.local import open_reader
-
-
-def test_an_exception_takes_everything_of_its_transaction_back(folder: Path) -> None:
-    store, space = made(folder, 1)
-    before = version(store.reader)
-    with pytest.raises(KeyboardInterrupt), store.transaction():
-        store.replace([entry("a", "x")], space.id)
-        store.delete(["d0"])
-        raise KeyboardInterrupt
-    assert set(all_stamps(store)) == {"d0"}
-    assert version(store.reader) == before
-    assert verify(store) == []
-
-
-def test_an_inner_transaction_that_fails_is_undone_alone(folder: Path) -> None:
-    store, space = made(folder)
-    with store.transaction():
-        store.replace([entry("a", "x")], space.id)
-        with pytest.raises(ValueError, match="inner"), store.transaction():
-            store.replace([entry("b", "x")], space.id)
-            raise ValueError("inner")
-        store.replace([entry("c", "x")], space.id)
-    assert set(all_stamps(store)) == {"a", "c"}
-    assert verify(store) == []
-
-
-def test_every_commit_that_changes_something_raises_the_version_once(folder: Path) -> None:
-    store, space = made(folder)
-    before = version(store.reader)
-    with store.transaction():
-        store.replace([entry("a", "x")], space.id)
-        store.delete(["a"])
-    assert version(store.reader) == before + 1
-    with store.transaction():
-        store.delete(["a"])
-    assert version(store.reader) == before + 1
 
 
 def test_a_write_inside_a_snapshot_is_refused(folder: Path) -> None:
