@@ -158,10 +158,10 @@ def _plain(reader: LocalReader, text: str) -> list[Any]:
 
 def _same(reader: LocalReader, text: str, allowed: AllowedIds | None = None) -> float:
     """The share of the ten best passages that FTS5 alone gives too."""
-    fast = reader.lexical(text, DEPTH, allowed).ids[:K].tolist()
+    fast = reader.lexical(text, DEPTH, allowed).ids[:K]
     with reader.snapshot():
         right = lexical.search(reader.connection.raw, text, DEPTH, None if allowed is None else allowed.ids)
-    names = right.ids[:K].tolist()
+    names = right.ids[:K]
     return len(set(fast) & set(names)) / max(1, len(names))
 
 

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
-import numpy as np
-
 from semsearch.encoders.base import BaseEncoder, WrappedEncoder, as_encoder
 from semsearch.errors import EncoderMismatch, EncodingFailed, NotFound, SemsearchError, UsageError
 from semsearch.types import TruncationStats
+from semsearch.utils.late_numpy import np
 from semsearch.utils.untrusted import one_line
 from semsearch.utils.vectors import OWN_VECTORS, defect
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from semsearch.errors import NotFound
 from semsearch.utils.arguments import whole_number
+from semsearch.utils.late_numpy import np
 from semsearch.utils.vectors import row_ids
 
 if TYPE_CHECKING:

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.errors import NotFound, UsageError
 from semsearch.types import Document
+from semsearch.utils.late_numpy import np
 from semsearch.utils.passage_context import embedded
 from semsearch.utils.vectors import row_ids, unit_rows
 

@@ -18,12 +18,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from semsearch import settings
 from semsearch.encoders import rerankers
 from semsearch.errors import SemsearchError, UsageError
 from semsearch.types import Document, Passage
+from semsearch.utils.late_numpy import np
 from semsearch.utils.passage_context import embedded
 from semsearch.utils.untrusted import one_line
 

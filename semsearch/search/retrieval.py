@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from semsearch.search import fusion
+from semsearch.utils.late_numpy import np
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -89,8 +88,8 @@ def retrieve(
         fused, cosine = _fused(reader, space, query, target, depth, cosine, lexical, alpha)
     return Candidates(
         cosine,
-        {} if lexical is None else dict(zip(lexical.ids.tolist(), lexical.scores.tolist(), strict=True)),
-        frozenset() if lexical is None else frozenset(lexical.ids[lexical.complete].tolist()),
+        {} if lexical is None else dict(zip(lexical.ids, lexical.scores, strict=True)),
+        frozenset() if lexical is None else lexical.complete,
         fused,
         plan,
         warnings,
@@ -129,8 +128,9 @@ def _fused(
 def _linear(cosine: Mapping[int, float], lexical: Lexical | None, alpha: float) -> fusion.Fused:
     """Both channels as a weighted sum."""
     dense = np.array(list(cosine), dtype=np.int64), np.array(list(cosine.values()), dtype=np.float64)
-    words = (np.zeros(0, np.int64), np.zeros(0)) if lexical is None else (lexical.ids, lexical.scores)
-    covered = 1.0 if lexical is None else float(np.max(lexical.coverage, initial=0.0))
+    ids, scores = ([], []) if lexical is None else (lexical.ids, lexical.scores)
+    words = np.array(ids, dtype=np.int64), np.array(scores, dtype=np.float64)
+    covered = 1.0 if lexical is None else max(lexical.coverage, default=0.0)
     return fusion.linear(dense, words, alpha, covered)
 
 

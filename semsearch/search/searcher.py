@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from semsearch.encoders.index_encoder import refuse
 from semsearch.errors import EncodingFailed, NotFound, UsageError
 from semsearch.search import reranking, retrieval
@@ -23,6 +21,7 @@ from semsearch.search.query_check import check, parse_filter, texts_to_encode
 from semsearch.stores import null_queries
 from semsearch.types import Hit, Results
 from semsearch.utils import strength
+from semsearch.utils.late_numpy import np
 from semsearch.utils.quantities import rounded_down
 
 if TYPE_CHECKING:

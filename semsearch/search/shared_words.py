@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-import numpy as np
+from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

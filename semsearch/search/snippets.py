@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from semsearch.chunking.sentences import after_space, sentences
 from semsearch.search.page_names import has_short_parts
 from semsearch.stores.sql import lexical_search
@@ -63,7 +61,7 @@ def snippets(results: Results, reader: StoreReader, queries: QueryCache) -> list
         ]
     else:
         scores = _cosines(results, spans, query, queries)
-    best = [int(np.argmax(score)) for score in scores]
+    best = [score.index(max(score)) for score in scores]
     return [
         Snippet(*own[at], found, _begin(own, at), *_place(hit, own[at][0], reader))
         for hit, own, at, found in zip(results, spans, best, words, strict=True)

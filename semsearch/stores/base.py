@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
+from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
     from semsearch.stores.protocol import StoreReader

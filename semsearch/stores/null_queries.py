@@ -11,9 +11,8 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from semsearch.utils import user_cache
+from semsearch.utils.late_numpy import np
 from semsearch.utils.strength import null_distribution
 from semsearch.utils.vectors import defect
 

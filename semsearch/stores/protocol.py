@@ -18,9 +18,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self, TypeAlias
 from semsearch.errors import UsageError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from semsearch.stores.filters import Filter
     from semsearch.stores.records import DocumentRow, Entry, Salvaged, Source, Space, StoredPassage, StoreState
     from semsearch.types import Document, Facet, Ids, JsonObject, Metadata, Progress, Skipped, Vectors
@@ -60,17 +57,17 @@ class Dense(NamedTuple):
 
 
 class Lexical(NamedTuple):
-    """Passages by words: `ids` (n,), BM25 `scores` (n,), best first.
+    """Passages by words: n `ids` and BM25 `scores`, best first. They are lists, as a search by words needs no numpy.
 
-    `coverage` (n,) in 0 … 1 is the share of the query's information that the words of a passage cover; `complete` (n,)
-    is true where a passage has every word of the query that stands in at most half of all passages. `corrected` has the
-    words that no passage has, each with the most similar word that was searched for instead.
+    `coverage`, n numbers in 0 … 1, is the share of the query's information that the words of a passage cover;
+    `complete` are the passages with every word of the query that stands in at most half of all passages. `corrected`
+    has the words that no passage has, each with the most similar word that was searched for instead.
     """
 
-    ids: Ids
-    scores: NDArray[np.float64]
-    coverage: NDArray[np.float64]
-    complete: NDArray[np.bool_]
+    ids: list[int]
+    scores: list[float]
+    coverage: list[float]
+    complete: frozenset[int]
     corrected: Mapping[str, str] = {}
 
 

@@ -25,7 +25,7 @@ from functools import lru_cache
 from math import log
 from typing import TYPE_CHECKING
 
-import numpy as np
+from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from semsearch.errors import SemsearchError, UsageError
+from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from semsearch.errors import Corrupt, SemsearchError
 from semsearch.utils import plugins
 from semsearch.utils.atomic_write import sync_file, sync_folder
+from semsearch.utils.late_numpy import np
 from semsearch.vector_index import backends, planner
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-
 from semsearch.types import JsonObject
 from semsearch.utils import vectors as vector_checks
+from semsearch.utils.late_numpy import np
 from semsearch.vector_index.backends import _top
 from semsearch.vector_index.backends._file import positions
 from semsearch.vector_index.backends.exact import Backend as ExactIndex

@@ -734,8 +734,8 @@ def test_lexical_search_finds_passages_by_any_of_the_words(made: tuple[StoreWrit
     found = writer.reader.lexical("tea MILK unicorn", 10)
     texts = [one.text for one in writer.reader.passages(found.ids)]
     assert texts == ["Green tea with milk", "Black tea"]
-    assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True) and (found.scores > 0).all()
-    assert len(found.coverage) == 2 and ((found.coverage > 0) & (found.coverage <= 1)).all()
+    assert found.scores == sorted(found.scores, reverse=True) and all(score > 0 for score in found.scores)
+    assert len(found.coverage) == 2 and all(0 < share <= 1 for share in found.coverage)
     assert found.coverage[0] > found.coverage[1]
     assert len(writer.reader.lexical("tea milk", 1).ids) == 1
     salty = writer.reader.allowed(None, ["water"])
@@ -992,7 +992,7 @@ def test_maintenance_changes_no_answer(made: tuple[StoreWriter, Space]) -> None:
 
     def answers() -> list[Any]:
         dense, lexical = writer.reader.dense(space.id, queries, 5), writer.reader.lexical("engine 3", 5)
-        return [dense.ids.tolist(), dense.cosines.round(4).tolist(), lexical.ids.tolist(), contents(writer.reader)]
+        return [dense.ids.tolist(), dense.cosines.round(4).tolist(), lexical.ids, contents(writer.reader)]
 
     before = answers()
     writer.update_vector_index(space.id, "auto")

@@ -58,8 +58,7 @@ def search(
 
 def found(store: LocalWriter, query: str, k: int = 10, **options: object) -> list[str]:
     ids, scores, *_ = search(store, query, k, **options)  # type: ignore[arg-type]
-    assert ids.dtype == np.int64 and scores.dtype == np.float64
-    assert (np.diff(scores) <= 0).all()
+    assert scores == sorted(scores, reverse=True)
     return names(store, ids)
 
 
@@ -296,7 +295,7 @@ def test_a_passage_is_complete_with_every_word_that_is_not_everywhere(store: Loc
         ("東京", ["tokyo"]),
     ):
         found = lexical.search(store.connection.raw, query, 8)
-        complete = names(store, found.ids[found.complete])
+        complete = names(store, [one for one in found.ids if one in found.complete])
         assert set(complete) <= set(expected) and bool(complete) == bool(expected), query
 
 

@@ -125,10 +125,10 @@ QUERIES = [
 @pytest.mark.parametrize("query", QUERIES)
 def test_words_find_the_passages_and_scores_of_a_local_store(both: tuple[StoreReader, StoreReader], query: str) -> None:
     ours, theirs = (reader.lexical(query, 12) for reader in both)
-    assert ours.ids.tolist() == theirs.ids.tolist()
+    assert ours.ids == theirs.ids
     assert ours.scores == pytest.approx(theirs.scores, rel=1e-9)
     assert ours.coverage == pytest.approx(theirs.coverage, rel=1e-9)
-    assert (ours.complete.tolist(), ours.corrected) == (theirs.complete.tolist(), theirs.corrected)
+    assert (ours.complete, ours.corrected) == (theirs.complete, theirs.corrected)
 
 
 FREQUENT = ["tea", "word", "common1", "common2", "thing3", "thing4", "milk", "engines", "日本", "salt"]
@@ -152,7 +152,7 @@ def test_frequent_words_are_scored_for_the_best_passages_alone_without_a_differe
 )
 def test_must_means_the_same_as_in_a_local_store(both: tuple[StoreReader, StoreReader], must: list[str]) -> None:
     found = [
-        sorted(reader.lexical("tea engine word 日本語 東京都 用Python写", 99, reader.allowed(None, must)).ids.tolist())
+        sorted(reader.lexical("tea engine word 日本語 東京都 用Python写", 99, reader.allowed(None, must)).ids)
         for reader in both
     ]
     assert found[0] == found[1]

@@ -95,10 +95,10 @@ def assert_same(store: LocalReader | LocalWriter) -> None:
 
 def listed(found: Lexical) -> list[object]:
     return [
-        found.ids.tolist(),
-        found.scores.tolist(),
-        found.coverage.tolist(),
-        found.complete.tolist(),
+        found.ids,
+        found.scores,
+        found.coverage,
+        sorted(found.complete),
         found.corrected,
     ]
 

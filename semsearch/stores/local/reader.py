@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import reduce
 from pathlib import Path
+from struct import unpack
 from typing import TYPE_CHECKING, Self
 
-import numpy as np
-
+from semsearch import vector_index
 from semsearch.errors import Corrupt
 from semsearch.stores import base
 from semsearch.stores.local.database import sqlite
@@ -26,8 +26,8 @@ from semsearch.stores.local.reading.passages import PassageReader
 from semsearch.stores.local.vectors.space_vectors import SpaceVectors
 from semsearch.stores.protocol import Dense, of_this_store
 from semsearch.stores.records import Space, StoreState
+from semsearch.utils.late_numpy import np
 from semsearch.utils.strength import NullDistribution
-from semsearch.vector_index.searcher import VectorSearcher
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -48,7 +48,7 @@ class LocalReader(DocumentReader, PassageReader):
         super().__init__(connection)
         self.connection = connection
         self.name, self.location = connection.folder.name, connection.folder
-        self._searchers: dict[int, VectorSearcher] = {}
+        self._searchers: dict[int, vector_index.VectorSearcher] = {}
         self._allowed = RecentFilters()
         self._postings = Postings()
 
@@ -103,7 +103,7 @@ class LocalReader(DocumentReader, PassageReader):
     def _null_distribution(self, packed: bytes, passages: int) -> NullDistribution | None:
         if not isinstance(packed, bytes) or len(packed) % 8:
             raise Corrupt(f"{self.location} is damaged: a null distribution.", sqlite.REPAIR)
-        return NullDistribution.recorded(np.frombuffer(packed, "<f8").tolist(), passages)
+        return NullDistribution.recorded(unpack(f"<{len(packed) // 8}d", packed), passages)
 
     def info(self) -> JsonObject:
         with self.snapshot():
@@ -153,7 +153,7 @@ class LocalReader(DocumentReader, PassageReader):
     ) -> Dense:
         with self._db.snapshot():
             if space not in self._searchers:
-                self._searchers[space] = VectorSearcher(self._space(space))
+                self._searchers[space] = vector_index.VectorSearcher(self._space(space))
             return Dense(*self._searchers[space].search(queries, k, _ids(allowed), exact=exact))
 
     def close_cache(self, space: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
+from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,10 +18,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
-
-import numpy as np
+from itertools import accumulate, islice
+from typing import Protocol, Self, TypeVar
 
 from semsearch.stores.protocol import Lexical
 from semsearch.stores.sql import bm25, spelling
@@ -29,12 +27,6 @@ from semsearch.stores.sql.folding import fold, folded
 from semsearch.stores.sql.query_terms import LONGEST_PHRASE, MOST_READ, has_cjk, query_terms
 from semsearch.stores.sql.tokenizer import WORDS, cut, spans_of_words
 from semsearch.utils.languages import stop_words
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from semsearch.stores.sql.bm25 import Scores
-    from semsearch.types import Ids
 
 FEW_PASSAGES = 20  # below, even a word of more than half of the passages is searched for
 MOST_WORDS = 64  # of a query, the rarest are searched: 100 words cost FTS5 0.2 s at 100,000 passages, 200 cost 0.6 s
@@ -74,11 +66,11 @@ class Matching(Protocol[P]):
     def of_short_run(self, run: str) -> P:
         """bm25 of every passage with a run of one or two CJK letters."""
 
-    def ordered(self, part: P, k: int) -> tuple[Ids, Scores]:
-        """The k best passages: ids (n,) and scores (n,), best first, ties by id."""
+    def ordered(self, part: P, k: int) -> tuple[list[int], list[float]]:
+        """The k best passages and their scores, best first, ties by id."""
 
-    def complete(self, ids: Ids, runs: Sequence[str], words: Sequence[str]) -> NDArray[np.bool_]:
-        """Which of these passages have every CJK run and every word in their text."""
+    def complete(self, ids: Sequence[int], runs: Sequence[str], words: Sequence[str]) -> Iterable[int]:
+        """Those of these passages that have every CJK run and every word in their text."""
 
     def known_terms(self, first: str, least: int, most: int) -> list[str]:
         """The terms of words that begin with the letter `first` and have `least` to `most` letters, sorted.
@@ -108,14 +100,14 @@ def search(matching: Matching[P], words: Sequence[str], k: int) -> Lexical:
     spaced = [corrected.get(word, word) for word in spaced]
     counts = {word: n for word, n in counts.items() if word not in corrected} | of_known
     ids, scores = matching.ordered(_found(matching, runs, spaced, counts, k), k)
-    whole = float(np.max(scores, initial=0.0)) if runs else _information(matching, counts)
+    whole = (max(scores, default=0.0) if runs else _information(matching, counts)) or 1.0
     complete = _complete(matching, ids, runs, counts)
-    return Lexical(ids, scores, np.minimum(1.0, scores / (whole or 1.0)), complete, corrected)
+    return Lexical(ids, scores, [min(1.0, score / whole) for score in scores], complete, corrected)
 
 
 def nothing() -> Lexical:
     """What a search without words finds."""
-    return Lexical(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.bool_))
+    return Lexical([], [], [], frozenset())
 
 
 def spans(text: str, query: str) -> tuple[tuple[int, int], ...]:
@@ -161,13 +153,15 @@ def _best(matching: Matching[P], table: str, counts: Mapping[str, int], k: int) 
     return matching.best(table, _informative(matching.size(table), counts), k)
 
 
-def _complete(matching: Matching[P], ids: Ids, runs: Sequence[str], counts: Mapping[str, int]) -> NDArray[np.bool_]:
-    """Which of the passages `ids` contain every CJK run and every word that stands in at most half of all passages."""
+def _complete(
+    matching: Matching[P], ids: Sequence[int], runs: Sequence[str], counts: Mapping[str, int]
+) -> frozenset[int]:
+    """Those of the passages `ids` contain every CJK run and every word that stands in at most half of all passages."""
     most = most_informative(matching.size("passages_fts"))
     words = [phrase for phrase, n in counts.items() if n <= most]
     if not (runs or words) or not all(counts[word] for word in words) or len(words) > MOST_WORDS:
-        return np.zeros(len(ids), dtype=np.bool_)
-    return matching.complete(ids, runs, words)
+        return frozenset()
+    return frozenset(matching.complete(ids, runs, words))
 
 
 def _informative(size: int, counts: Mapping[str, int]) -> list[str]:
@@ -177,8 +171,9 @@ def _informative(size: int, counts: Mapping[str, int]) -> list[str]:
     """
     found = sorted((n, phrase) for phrase, n in counts.items() if n)
     informative = [(n, phrase) for n, phrase in found if n <= most_informative(size)] or found
-    postings = np.cumsum([n for n, _ in informative])
-    return [p for at, (_, p) in enumerate(informative[:MOST_WORDS]) if at < ALWAYS or postings[at] <= POSTINGS]
+    rarest = informative[:MOST_WORDS]
+    postings = accumulate(n for n, _ in rarest)
+    return [p for at, ((_, p), n) in enumerate(zip(rarest, postings, strict=True)) if at < ALWAYS or n <= POSTINGS]
 
 
 def _information(matching: Matching[P], counts: Mapping[str, int]) -> float:

@@ -15,10 +15,9 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Self, TypeAlias
 
-import numpy as np
-
 from semsearch.stores.sql.query_terms import RUN, quoted
 from semsearch.utils.languages.writing_systems import CJK
+from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
     from semsearch.stores.sql.bm25 import Sizes

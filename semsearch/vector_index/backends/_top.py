@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from semsearch.utils.late_numpy import np
 from semsearch.vector_index.backends._file import positions
 
 if TYPE_CHECKING:

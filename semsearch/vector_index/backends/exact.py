@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
-import numpy as np
-
 from semsearch.utils import vectors as rows
+from semsearch.utils.late_numpy import np
 from semsearch.vector_index.backends import _file, _top
 from semsearch.vector_index.backends._base import BaseBackend
 

@@ -11,13 +11,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-
 from semsearch.errors import Corrupt, SemsearchError
 from semsearch.stores.local.database import commit_record, row_checksums, schema, sqlite
 from semsearch.stores.local.database.commit_record import CommitRecord
 from semsearch.stores.local.location import DATABASE
 from semsearch.stores.records import storable
+from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
     from semsearch.types import Ids

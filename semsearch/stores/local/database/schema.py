@@ -14,13 +14,12 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from semsearch.errors import SemsearchError
 from semsearch.stores.local.database import row_checksums, sqlite
 from semsearch.stores.records import HASH
 from semsearch.stores.sql.folding import fold
 from semsearch.stores.sql.query_terms import has_cjk
+from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 APPLICATION_ID = 0x53454D53  # "SEMS"
 PAGE_SIZE = 8192  # rows of 1,024 dimensions in fp16 fit three to a page; with 4,096 one, half of it empty
-FLOAT16 = np.dtype("<f2")  # of vectors: half the room; the order of cosines changes beyond the third decimal only
+FLOAT16, FLOAT16_BYTES = "<f2", 2  # of vectors: half the room; cosines change beyond the third decimal only
 COMPRESSION = 6
 SHORT = 512  # characters; zlib makes a sentence of 140 bytes only a fifth shorter
 MANY = 100_000  # passages; the longest step takes 8 s for them

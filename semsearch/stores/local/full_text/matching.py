@@ -13,18 +13,15 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from semsearch.stores.local.database.schema import POSTINGS, as_indexed, indexed_text
 from semsearch.stores.local.full_text.occurrences import short_run
 from semsearch.stores.sql import bm25
 from semsearch.stores.sql.lexical_search import most_informative
 from semsearch.stores.sql.query_terms import exact_entry, has_cjk, quoted, required_words
+from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from semsearch.stores.sql.bm25 import Scores, Sizes
+    from semsearch.stores.sql.bm25 import Sizes
     from semsearch.types import Ids
 
 
@@ -64,16 +61,16 @@ class Fts5Matching:
         inside = np.ones(len(ids), dtype=bool) if self._allowed is None else np.isin(ids, self._allowed)
         return Counter(dict(zip(ids[inside].tolist(), scores[inside].tolist(), strict=True)))
 
-    def ordered(self, part: Counter[int], k: int) -> tuple[Ids, Scores]:
+    def ordered(self, part: Counter[int], k: int) -> tuple[list[int], list[float]]:
         best = sorted(part.items(), key=lambda item: (-item[1], item[0]))[:k]
-        return np.array([i for i, _ in best], dtype=np.int64), np.array([score for _, score in best], dtype=np.float64)
+        return [passage for passage, _ in best], [score for _, score in best]
 
-    def complete(self, ids: Ids, runs: Sequence[str], words: Sequence[str]) -> NDArray[np.bool_]:
+    def complete(self, ids: Sequence[int], runs: Sequence[str], words: Sequence[str]) -> Iterable[int]:
         if runs:
-            return np.isin(ids, containing(self._db, [*runs, *words]))
+            return set(ids).intersection(containing(self._db, [*runs, *words]).tolist())
         sql = "SELECT rowid FROM passages_fts WHERE passages_fts MATCH ? AND +rowid IN (SELECT value FROM json_each(?))"
-        found = self._db.execute(sql, (_in_text(" AND ".join(map(quoted, words))), json.dumps(ids.tolist())))
-        return np.isin(ids, [row for (row,) in found])
+        found = self._db.execute(sql, (_in_text(" AND ".join(map(quoted, words))), json.dumps(ids)))
+        return [row for (row,) in found]
 
     def known_terms(self, first: str, least: int, most: int) -> list[str]:
         return known_terms(self._db, first, least, most)

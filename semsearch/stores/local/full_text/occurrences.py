@@ -6,10 +6,9 @@ import json
 import sqlite3
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from semsearch.stores.local.database.schema import indexed_text
 from semsearch.stores.sql.tokenizer import GRAMS, WORDS, counted, varints
+from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
     from semsearch.stores.sql.bm25 import Sizes

@@ -13,8 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from semsearch.stores.local.database.schema import POSTINGS, word_columns
 from semsearch.stores.local.full_text.matching import counted, known_terms
 from semsearch.stores.local.full_text.occurrences import TABLES, occurrences, short_run, totals
@@ -24,6 +22,7 @@ from semsearch.stores.sql import bm25
 from semsearch.stores.sql.lexical_search import most_informative
 from semsearch.stores.sql.query_terms import quoted
 from semsearch.stores.sql.tokenizer import GRAMS, WORDS, Tokens, cut
+from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +83,7 @@ class Postings:
     def __init__(self) -> None:
         self._moment: tuple[int, ...] = ()
         self._passages: Passages | None = None
-        self._sums = np.zeros(0)  # a number for each place, which is 0 between searches
+        self._sums: Scores | None = None  # a number for each place, which is 0 between searches
 
     def matching(self, connection: sqlite3.Connection, allowed: Ids | None) -> PostingsMatching | None:
         """A matching inside the present snapshot; None where the store has no postings, or too few. Raises Damaged."""
@@ -95,7 +94,7 @@ class Postings:
             self._moment = moment
         if self._passages is None:
             return None
-        if len(self._sums) != len(self._passages.ids):
+        if self._sums is None or len(self._sums) != len(self._passages.ids):
             self._sums = np.zeros(len(self._passages.ids))
         return PostingsMatching(connection, self._passages, self._sums, allowed)
 
@@ -188,25 +187,27 @@ class PostingsMatching:
         mean = float(lengths.mean()) if len(lengths) else 1.0
         return Found(*self._allowed_of(places, bm25.scores(weight, counts, lengths, mean)), len(self._sums))
 
-    def ordered(self, part: Found, k: int) -> tuple[Ids, Scores]:
+    def ordered(self, part: Found, k: int) -> tuple[list[int], list[float]]:
         best = part.best(k)
         order = np.argsort(-best.scores, kind="stable")  # places are in the order of ids
-        return self._passages.ids[best.places[order]], best.scores[order]
+        return self._passages.ids[best.places[order]].tolist(), best.scores[order].tolist()
 
-    def complete(self, ids: Ids, runs: Sequence[str], words: Sequence[str]) -> NDArray[np.bool_]:
-        having = np.ones(len(ids), dtype=np.bool_)
+    def complete(self, ids: Sequence[int], runs: Sequence[str], words: Sequence[str]) -> Iterable[int]:
+        having = np.array(ids, dtype=np.int64)
         if not runs:  # beside runs, a word may be inside one
-            places = self._passages.places(ids)
+            places = self._passages.places(having)
+            of_all = np.ones(len(ids), dtype=np.bool_)
             for word in words:
-                having &= _are_in(places, self._having(word))
-        rows = _rows(self._db, np.sort(ids[having]).tolist())
+                of_all &= _are_in(places, self._having(word))
+            having = having[of_all]
+        rows = _rows(self._db, np.sort(having).tolist())
         rows = [row for row in rows if all(run in row[1] for run in runs)]
         plain = not runs and all(_term(WORDS, word) is not None for word in words)
         sure = {row[0] for row in rows if not words or (plain and not row[2])}  # without keywords, it is in the text
         if rest := [row for row in rows if row[0] not in sure]:
             with Tokens(rest) as tokens:
                 sure |= tokens.having([] if runs else words, words if runs else ())
-        return np.isin(ids, list(sure))
+        return sure
 
     def known_terms(self, first: str, least: int, most: int) -> list[str]:
         return known_terms(self._db, first, least, most)

@@ -16,9 +16,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-
 from semsearch.stores.local.database.sqlite import Damaged
+from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

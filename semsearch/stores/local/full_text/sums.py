@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
 
-import numpy as np
+from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
     from semsearch.stores.local.full_text.segments import Places
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 MANY = 8  # where one passage in so many has a word, the sums of all are looked at
-_LEAST = float(np.finfo(np.float64).tiny)  # every score is higher
+_LEAST = sys.float_info.min  # every score is higher
 
 
 class Found:

@@ -20,7 +20,7 @@ import numpy as np
 from semsearch.errors import Corrupt
 from semsearch.stores.local.database import commit_record, schema, sqlite
 from semsearch.stores.local.database.row_checksums import COLUMNS
-from semsearch.stores.local.database.schema import CHECKSUMS, FLOAT16, HASHES, document_text, vector_crc
+from semsearch.stores.local.database.schema import CHECKSUMS, FLOAT16, FLOAT16_BYTES, HASHES, document_text, vector_crc
 from semsearch.stores.local.integrity.ahead import Ahead
 from semsearch.stores.local.location import DATABASE, require_store
 from semsearch.stores.records import Salvaged, Source, Space, meta_hash, stable_id, text_hash
@@ -146,7 +146,7 @@ class Salvage:
         for _, _, of, passage, crc, blob in self._rows("vectors", "space, passage, crc, vector"):
             if space is None or of != space.id or not isinstance(blob, bytes):
                 continue
-            if len(blob) == space.dim * FLOAT16.itemsize and vector_crc(passage, blob) == crc:
+            if len(blob) == space.dim * FLOAT16_BYTES and vector_crc(passage, blob) == crc:
                 yield passage, unit_rows(np.frombuffer(blob, FLOAT16)[None])
 
     # ---- rows

@@ -20,7 +20,15 @@ import numpy as np
 from semsearch.errors import Locked, SemsearchError
 from semsearch.stores.local.database import commit_record, schema, sqlite
 from semsearch.stores.local.database.row_checksums import COLUMNS
-from semsearch.stores.local.database.schema import CHECKSUMS, FLOAT16, HASHES, SPACES, TEXT, document_text, vector_crc
+from semsearch.stores.local.database.schema import (
+    CHECKSUMS,
+    FLOAT16_BYTES,
+    HASHES,
+    SPACES,
+    TEXT,
+    document_text,
+    vector_crc,
+)
 from semsearch.stores.local.database.steps import Steps, watched
 from semsearch.stores.local.integrity import full_text_check, postings_check
 from semsearch.stores.local.integrity.ahead import Ahead
@@ -171,7 +179,7 @@ def _passages(rows: Sequence[Row], uri: str, text: str | None) -> Iterator[str]:
 
 def _vectors(store: Connection, steps: Steps) -> Iterator[str]:
     for space, name, dim in store.raw.execute("SELECT id, name, dim FROM spaces ORDER BY id"):
-        width = dim * FLOAT16.itemsize
+        width = dim * FLOAT16_BYTES
         sql = "SELECT passage, crc, vector FROM vectors WHERE space = ? ORDER BY passage"
         for passage, crc, blob in steps.counted(store.raw.execute(sql, (space,)), store.meta("passages")):
             if len(blob) != width:

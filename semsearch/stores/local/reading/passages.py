@@ -7,8 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from semsearch.errors import Corrupt
 from semsearch.stores.local.database import sqlite
 from semsearch.stores.local.database.row_checksums import first_passage_crc, passage_crc
@@ -16,6 +14,7 @@ from semsearch.stores.local.database.schema import CHECKSUMS
 from semsearch.stores.local.vectors.space_vectors import SpaceVectors
 from semsearch.stores.local.vectors.vector_rows import VectorRows
 from semsearch.stores.records import StoredPassage
+from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
     from semsearch.stores.local.database.connection import Connection, Row
@@ -47,7 +46,7 @@ class PassageReader:
         return np.array([one for uri in documents for one in sorted(found.get(uri, ()))], dtype=np.int64)
 
     def passages(self, ids: Ids | Sequence[int]) -> list[StoredPassage]:
-        wanted = np.asarray(ids, dtype=np.int64).tolist()
+        wanted = list(map(int, ids))
         with self._db.snapshot():
             found = {row[2]: self._passage(*row) for row in self._db.rows_for(_PASSAGE, wanted)}
         return [found[passage] for passage in wanted if passage in found]

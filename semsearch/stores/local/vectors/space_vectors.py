@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from semsearch.errors import NotFound, SemsearchError
 from semsearch.stores.local.database.connection import pieces
 from semsearch.stores.local.vectors.vector_rows import VectorRows, decoded
 from semsearch.utils import plugins
+from semsearch.utils.late_numpy import np
 from semsearch.vector_index import backends, cache_files
 from semsearch.vector_index.cache_files import CacheFile
 

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from semsearch.errors import Corrupt
 from semsearch.stores.local.database import sqlite
 from semsearch.stores.local.database.schema import FLOAT16, vector_crcs
+from semsearch.utils.late_numpy import np
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:

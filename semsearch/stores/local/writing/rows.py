@@ -17,7 +17,7 @@ from semsearch.errors import NotFound
 from semsearch.stores.entry_checks import keywords
 from semsearch.stores.local.database.connection import Connection
 from semsearch.stores.local.database.row_checksums import COLUMNS, passage_crc
-from semsearch.stores.local.database.schema import FLOAT16, INDEXED_TEXT, body, vector_crc
+from semsearch.stores.local.database.schema import FLOAT16, FLOAT16_BYTES, INDEXED_TEXT, body, vector_crc
 from semsearch.stores.local.full_text.segments import last_sealed
 from semsearch.stores.records import Entry, Source, meta_hash, text_hash, to_json
 from semsearch.stores.sql.folding import fold
@@ -94,7 +94,7 @@ class RowWriter:
         self._db.execute("UPDATE spaces SET vectors = vectors + ? WHERE id = ?", (change, space))
 
     def _insert_vectors(self, space: int, passages: Sequence[int], vectors: Vectors) -> None:
-        width = vectors.shape[1] * FLOAT16.itemsize
+        width = vectors.shape[1] * FLOAT16_BYTES
         packed = vectors.astype(FLOAT16).tobytes()
         blobs = (packed[at : at + width] for at in range(0, len(packed), width))
         rows = [(row_id, space, vector_crc(row_id, blob), blob) for row_id, blob in zip(passages, blobs, strict=True)]

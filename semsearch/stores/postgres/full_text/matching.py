@@ -148,16 +148,16 @@ class PostgresMatching:
         mean = float(lengths.mean()) if len(lengths) else 1.0
         return self._inside(ScoredPassages.of(postings.ids, bm25.scores(weight, postings.counts, lengths, mean)))
 
-    def ordered(self, part: ScoredPassages, k: int) -> tuple[Ids, Scores]:
+    def ordered(self, part: ScoredPassages, k: int) -> tuple[list[int], list[float]]:
         best = part.best(k)
-        return best.ids, best.scores
+        return best.ids.tolist(), best.scores.tolist()
 
-    def complete(self, ids: Ids, runs: Sequence[str], words: Sequence[str]) -> NDArray[np.bool_]:
+    def complete(self, ids: Sequence[int], runs: Sequence[str], words: Sequence[str]) -> Iterable[int]:
         tests = [contains(entry) if runs else has_word(entry) for entry in [*runs, *words]]
         condition = " AND ".join(sql for sql, _ in tests)
         values = [value for _, queries in tests for value in queries]
         sql = f"SELECT passage FROM words WHERE passage = ANY(%s::bigint[]) AND {condition}"
-        return np.isin(ids, [row for (row,) in self._db.rows(sql, [ids.tolist(), *values])])
+        return [row for (row,) in self._db.rows(sql, [list(ids), *values])]
 
     def known_terms(self, first: str, least: int, most: int) -> list[str]:
         sql = """SELECT term FROM vocabulary WHERE term >= %s AND term < %s AND length(term) BETWEEN %s AND %s
