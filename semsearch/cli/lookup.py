@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import semsearch
-from semsearch import settings
+from semsearch import encoders, settings
 from semsearch.cli.options import EncoderOptions, Options
 from semsearch.cli.output import console
 from semsearch.errors import GuardRail, NotFound, SemsearchError, UnknownName, UsageError
@@ -99,9 +99,7 @@ def encoder_of(folder: Path) -> str:
     if recorded is None:
         raise UsageError(f"index {folder.name} has no encoder.", "Leave out the options of encoders.")
     if recipe_trust.encoder(recipe):
-        from semsearch.encoders.index_encoder import require_local  # numpy
-
-        require_local(folder.name, recorded)
+        encoders.index_encoder.require_local(folder.name, recorded)
     return recorded
 
 

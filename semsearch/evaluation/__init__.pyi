@@ -1,3 +1,5 @@
+from . import encoding_windows as encoding_windows
+from . import sts_benchmarks as sts_benchmarks
 from .geometry import EmbeddingGeometry as EmbeddingGeometry
 from .geometry import index_geometry as index_geometry
 from .geometry import pair_geometry as pair_geometry

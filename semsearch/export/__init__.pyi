@@ -1,3 +1,4 @@
+from .engine_race import race as race
 from .exporter import export as export
 from .exporter import export_backend as export_backend
 from .parity import require_packages as require_packages

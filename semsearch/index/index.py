@@ -18,23 +18,18 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self, Unpack, cast, overload
 
+from semsearch import analysis, chunking, indexing, search, settings
 from semsearch import documents as document_files
-from semsearch import settings
-from semsearch.chunking.splitter import Splitter
 from semsearch.errors import NotFound, UnknownName, UsageError
 from semsearch.index import reading
 from semsearch.index.open_store import OpenStore, encoder_of
 from semsearch.index.threads import in_a_thread
-from semsearch.search import sql_functions
 from semsearch.search.current_space import CurrentSpace
 from semsearch.search.query_check import make_query, parse_filter
-from semsearch.search.snippets import snippets
 from semsearch.stores import drivers
 from semsearch.stores.recorded_spaces import other_spaces
 from semsearch.stores.records import Space
-from semsearch.types import (
-    Query,
-)
+from semsearch.types import Query
 from semsearch.utils import plugins
 from semsearch.utils.arguments import several, whole_number
 from semsearch.utils.vectors import own_rows, row_ids
@@ -44,6 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from semsearch.analysis.analysis import Analysis
+    from semsearch.chunking.splitter import Splitter
     from semsearch.documents.loaders import Fields
     from semsearch.documents.page_image import PageImage
     from semsearch.encoders.encoder_pool import EncoderPool
@@ -108,7 +104,7 @@ class Index:
         index or collection exists, unless `exist_ok`, which opens it, and UnknownName for an unknown `store` or
         `backend`.
         """
-        if splitter is not None and not isinstance(splitter, Splitter):
+        if splitter is not None and not isinstance(splitter, chunking.Splitter):
             raise UsageError(f"splitter is of type {type(splitter).__name__}.", "Pass Splitter(size=…, overlap=…).")
         if backend != "auto" and backend not in plugins.names(backends):  # 60 ms for those of other distributions
             raise UnknownName("backend", backend, ("auto", *plugins.names(backends)))
@@ -119,7 +115,7 @@ class Index:
                 return cls.open(folder, encoder=encoder)._checked(encoder, dimensions)
             raise UsageError(f"{folder} already has an index.", "Open it, or choose another name.")
         model = encoder_of(encoder, dimensions, folder.name)
-        recorded, how = None if encoder is None else model.reference, asdict(splitter or Splitter())
+        recorded, how = None if encoder is None else model.reference, asdict(splitter or chunking.Splitter())
         recipe = {"encoder": recorded, "splitter": how, "context": True, "backend": backend}
         info = dict(model.info)
 
@@ -191,8 +187,6 @@ class Index:
     @property
     def analysis(self) -> Analysis:
         """What the index is like as a whole: copies, topics, labels, layouts, and whether it is as it should be."""
-        from semsearch.analysis import analysis  # 25 ms: a search needs none of it
-
         return analysis.Analysis(self._reader, self.store.current)
 
     # ---- searching
@@ -250,7 +244,7 @@ class Index:
 
     def snippets(self, results: Results) -> list[Snippet]:
         """For each hit its sentence closest to the query, and the words that match."""
-        return snippets(results, self._reader, self.store.current.now().searcher.queries)
+        return search.snippets.snippets(results, self._reader, self.store.current.now().searcher.queries)
 
     # ---- inspecting
 
@@ -389,9 +383,7 @@ class Index:
         the document was read from no PDF, Unreadable where PDFium fails or takes longer than half a minute.
         """
         with self._reader.snapshot():
-            from semsearch.indexing import file_states  # which a search does without
-
-            source = file_states.source_of(self._reader, document)
+            source = indexing.file_states.source_of(self._reader, document)
         if source is None or source.loader != "pdf":
             raise UsageError(f"{document!r} was not read from a PDF, so it has no page.", "Read its text instead.")
         return document_files.page_image.page_image(source.root, source.path, source.sha256, page, width, text)
@@ -408,7 +400,7 @@ class Index:
         """
         if not isinstance(statement, str) or not statement.strip():
             raise UsageError(f"a statement of SQL is a text, not {statement!r}.", 'For example: sql("SELECT 1").')
-        functions = sql_functions.functions(self, lambda text, k, where: self.search(text, k=k, where=where))
+        functions = search.sql_functions.functions(self, lambda text, k, where: self.search(text, k=k, where=where))
         return drivers.find(self.path).sql(self.path, statement, values, functions, seconds)
 
     # ---- changing

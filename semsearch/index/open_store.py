@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from semsearch import indexing
 from semsearch.encoders.base import as_encoder
 from semsearch.encoders.index_encoder import LazyEncoder, NoEncoder, load
 from semsearch.errors import UsageError
-from semsearch.indexing.dry_run import DryRunWriter
 from semsearch.stores import drivers
 from semsearch.stores.recorded_spaces import other_spaces
 
 if TYPE_CHECKING:
     from semsearch.encoders.base import BaseEncoder
-    from semsearch.indexing.writer import IndexWriter
     from semsearch.search.current_space import CurrentSpace
     from semsearch.stores.protocol import StoreReader, StoreWriter
     from semsearch.stores.records import Space
@@ -28,7 +27,7 @@ class OpenStore:
 
     def __init__(self, reader: StoreReader, current: CurrentSpace) -> None:
         self.reader, self.current = reader, current
-        self._writer: IndexWriter | None = None
+        self._writer: indexing.IndexWriter | None = None
         self._turn = threading.RLock()  # of the threads that write
 
     @property
@@ -42,7 +41,7 @@ class OpenStore:
         return self.current.now().encoder
 
     @contextmanager
-    def writing(self, *, dry_run: bool = False, needs_encoder: bool = True) -> Iterator[IndexWriter]:
+    def writing(self, *, dry_run: bool = False, needs_encoder: bool = True) -> Iterator[indexing.IndexWriter]:
         """The writer, for one thread at a time; the first call takes the lock.
 
         Raises Locked, and EncoderMismatch before anything is written.
@@ -88,10 +87,10 @@ class OpenStore:
             self._writer.close()
         self.current.close()
 
-    def _dry_run(self) -> IndexWriter:
-        return _index_writer(DryRunWriter(self.reader), self.space, self.encoder)
+    def _dry_run(self) -> indexing.IndexWriter:
+        return _index_writer(indexing.DryRunWriter(self.reader), self.space, self.encoder)
 
-    def _opened(self, needs_encoder: bool) -> IndexWriter:
+    def _opened(self, needs_encoder: bool) -> indexing.IndexWriter:
         if self.current.chosen is not None:
             raise UsageError(
                 f"index {self.reader.name} is open over one of its spaces, for reading.", "Open it by its name."
@@ -111,10 +110,8 @@ class OpenStore:
         return self._writer
 
 
-def _index_writer(writer: StoreWriter, space: Space, encoder: LazyEncoder) -> IndexWriter:
-    from semsearch.indexing.writer import IndexWriter  # 60 ms with loaders and the walk: a search needs none of it
-
-    return IndexWriter(writer, space, encoder)
+def _index_writer(writer: StoreWriter, space: Space, encoder: LazyEncoder) -> indexing.IndexWriter:
+    return indexing.IndexWriter(writer, space, encoder)
 
 
 def encoder_of(encoder: EncoderLike | str | None, dimensions: int | None, index: str) -> BaseEncoder:

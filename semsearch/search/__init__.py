@@ -1,1 +1,8 @@
-"""From a query to hits: dense and lexical channels, fusion, strength, grouping and snippets."""
+"""From a query to hits: dense and lexical channels, fusion, strength, grouping and snippets.
+
+What not every query needs is listed in `__init__.pyi` and imported on first use.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from semsearch.chunking.splitter import Splitter, passages
+from semsearch.documents import loaders
 from semsearch.errors import NotFound, UsageError
 from semsearch.types import Document
 from semsearch.utils.late_numpy import np
@@ -16,13 +17,6 @@ from semsearch.utils.vectors import row_ids, unit_rows
 if TYPE_CHECKING:
     from semsearch.stores.protocol import StoreReader
     from semsearch.types import EncoderProtocol, Ids, Query, Vectors
-
-
-class Target(NamedTuple):
-    """The unit vector (1, d) to search near, None for a search by words; `warnings` are for the user."""
-
-    vector: Vectors | None
-    warnings: tuple[str, ...] = ()
 
 
 class Examples:
@@ -37,14 +31,10 @@ class Examples:
         self._reader, self._space, self._encoder = reader, space, encoder
         self._prefixes, self._files = prefixes, files
 
-    def target(self, query: Query, texts: Vectors | None, dim: int) -> Target:
-        """The mean of the query's texts (1, d) and its examples. Raises NotFound, UsageError."""
-        if query.mode == "keyword":
-            return Target(None)
-        found = [self._vector(example) for example in query.like]
-        parts = [one.vector for one in found if one.vector is not None] + ([] if texts is None else [texts])
-        total = sum(parts, np.zeros((1, dim), dtype=np.float32))
-        return Target(unit_rows(total) if total.any() else None, tuple(told for one in found for told in one.warnings))
+    def vectors(self, query: Query) -> tuple[list[Vectors], list[str]]:
+        """A unit vector (1, d) for each example, and warnings for the user. Raises NotFound, UsageError."""
+        warnings: list[str] = []
+        return [self._vector(example, warnings) for example in query.like], warnings
 
     def passages(self, query: Query) -> frozenset[int]:
         """The passages of the examples themselves; of a passage where hits are documents, those of its document."""
@@ -57,28 +47,24 @@ class Examples:
             own |= set(self._passages_of(example).tolist()) if example else set()
         return frozenset(own)
 
-    def _vector(self, example: int | str) -> Target:
+    def _vector(self, example: int | str, warnings: list[str]) -> Vectors:
         """The vector of a passage id, of a document id (mean of its passages), or of a file's text."""
         ids = row_ids([example]) if isinstance(example, int) else self._passages_of(example)
         rows = [vectors for _, vectors in self._reader.vectors(self._space, ids=ids)] if len(ids) else []
-        warnings: tuple[str, ...] = ()
         if not rows and isinstance(example, str) and self._is_file(example):
-            of_file, warnings = self._file_vectors(Path(example))
-            rows = [of_file]
+            rows = [self._file_vectors(Path(example), warnings)]
         if not rows:
             kinds, names = ("passage, document or file", "document of a hit, or a file")
             if not self._files:
                 kinds, names = ("passage or document", "document of a hit")
             raise NotFound(f"no {kinds} is called {str(example)!r}.", f"Use the id or the {names}.")
-        return Target(unit_rows(np.concatenate(rows).mean(axis=0, keepdims=True)), warnings)
+        return unit_rows(np.concatenate(rows).mean(axis=0, keepdims=True))
 
     def _is_file(self, example: str) -> bool:
         return self._files and Path(example).is_file()
 
-    def _file_vectors(self, path: Path) -> tuple[Vectors, tuple[str, ...]]:
+    def _file_vectors(self, path: Path, warnings: list[str]) -> Vectors:
         """The vectors (n, d) of a file's passages, split as in the index. Raises UsageError for a file without text."""
-        from semsearch.documents import loaders  # 30 ms, and few queries name a file
-
         recipe = self._reader.state().recipe
         splitter, context = Splitter(**recipe["splitter"]), recipe.get("context", False)
         cut = [
@@ -91,9 +77,11 @@ class Examples:
             raise UsageError(f"{path} has no text to compare with.", "Name a file with text in it.")
         before = self._encoder.truncation.tokens
         vectors = self._encoder.encode(cut, role="passage")
-        lost = self._encoder.truncation.tokens - before
-        told = f"{path} has passages too long for the encoder: about {lost} tokens at their ends were ignored."
-        return vectors, (told,) if lost else ()
+        if lost := self._encoder.truncation.tokens - before:
+            warnings.append(
+                f"{path} has passages too long for the encoder: about {lost} tokens at their ends were ignored."
+            )
+        return vectors
 
     def _passages_of(self, example: str) -> Ids:
         """The passages of a document: by its id, or by the path of its file, seen from the working directory."""

@@ -8,6 +8,7 @@ from math import inf
 from numbers import Real
 from typing import TYPE_CHECKING, get_args
 
+from semsearch import search
 from semsearch.errors import BadFilter, UnknownName, UsageError
 from semsearch.types import Group, Mode, Query, QueryFields
 from semsearch.utils.arguments import between, whole_number
@@ -48,13 +49,11 @@ def written(where: Where | None, values: Mapping[str, object] | None = None) -> 
         if values:
             raise BadFilter("values are given without a filter.", 'Pass where="year > :year" with them.')
         return where
-    from semsearch.search import filter_text  # for structures and bound values only
-
     if isinstance(where, str):
-        return filter_text.bind(where, values or {})
+        return search.filter_text.bind(where, values or {})
     if values is not None:
         raise BadFilter("a structure has its values inside.", "Leave out values, or write the filter as text.")
-    return filter_text.from_mapping(where)
+    return search.filter_text.from_mapping(where)
 
 
 def parse_filter(
@@ -64,10 +63,7 @@ def parse_filter(
     text = written(where, values)
     if text is None and path is None:
         return None
-
-    from semsearch.search import filter_parser  # 15 ms that most queries do not need
-
-    return filter_parser.both(text, path)
+    return search.filter_parser.both(text, path)
 
 
 def _several(value: object) -> tuple[object, ...]:

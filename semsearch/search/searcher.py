@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from semsearch import search
 from semsearch.encoders.index_encoder import refuse
 from semsearch.errors import EncodingFailed, NotFound, UsageError
-from semsearch.search import reranking, retrieval
-from semsearch.search.examples import Examples
+from semsearch.search import retrieval
 from semsearch.search.grouping import collapse
 from semsearch.search.query_check import check, parse_filter, texts_to_encode
 from semsearch.stores import null_queries
@@ -23,6 +23,7 @@ from semsearch.types import Hit, Results
 from semsearch.utils import strength
 from semsearch.utils.late_numpy import np
 from semsearch.utils.quantities import rounded_down
+from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
     from semsearch.encoders.query_cache import QueryCache
@@ -91,7 +92,7 @@ class Searcher:
         return [replace(one, took_ms={**one.took_ms, "encode": share}) for one in found]
 
     def _search(self, query: Query, queries: QueryCache, own_vector: Vectors | None = None) -> Results:
-        reranker = reranking.chosen(query)
+        reranker = None if query.rerank is None else search.reranking.chosen(query)
         began = time.perf_counter()
         weighted = self._to_encode(query, has_vector=own_vector is not None)
         encoded = queries.encode_queries([text for text, _ in weighted]) if weighted else None
@@ -108,13 +109,13 @@ class Searcher:
             most = query.k + query.offset
             depth = query.rerank_depth if reranker else 0
             hits, plan, told = self._answer(replace(query, k=max(most, depth)), vector, state)
-            texts = reranking.passages(self._reader, hits[:depth]) if reranker else []
+            texts = search.reranking.passages(self._reader, hits[:depth]) if reranker else []
         warnings += told
         done = time.perf_counter()
         took = {"encode": round((started - began) * 1000, 2), "search": round((done - started) * 1000, 2)}
         plan["encoded"] = encoded.encoded if encoded else 0
         if reranker:  # outside the snapshot: it takes a while
-            read = reranking.rerank(reranker, query, hits, texts)
+            read = search.reranking.rerank(reranker, query, hits, texts)
             hits, plan["rerank"], took["rerank"] = read.hits, read.plan, read.took_ms
             warnings += read.warnings
         hits = hits[:most]
@@ -161,24 +162,42 @@ class Searcher:
 
     def _answer(self, query: Query, vector: Vectors | None, state: _State) -> _Answer:
         """retrieve → rank → strengths → group, with `vector` (1, d) of the texts and what is like the examples."""
-        examples = Examples(self._reader, self._space.id, self.queries.encoder, state.prefixes, files=self._like_files)
-        target = examples.target(query, vector, self._space.dim)
+        target, own, told = self._target(query, vector, state)
         allowed = self._reader.allowed(parse_filter(query.where, query.path), query.must)
-        own = examples.passages(query)
         depth = retrieval.depth_of(query)
         most = max(1, state.total) if allowed is None else len(allowed)
         while True:  # deeper only where grouping or filters leave fewer than k
-            found = retrieval.retrieve(self._reader, self._space.id, query, target.vector, min(depth, most), allowed)
-            ranking, grouped = self._grouped(query, found, state, own, by_meaning=target.vector is not None)
+            found = retrieval.retrieve(self._reader, self._space.id, query, target, min(depth, most), allowed)
+            ranking, grouped = self._grouped(query, found, state, own, by_meaning=target is not None)
             if len(grouped.hits) == query.k or depth >= most:
                 break
             depth *= 4
-        told = list(target.warnings)
         if grouped.gone:
             told.append(f"{grouped.gone} passages are hidden: their files are gone. Update the index to remove them.")
         hits = [_hit(rank, one, found, ranking, state) for rank, one in enumerate(grouped.hits, 1)]
         plan = {**found.plan, "allowed": None if allowed is None else len(allowed), "depth": min(depth, most)}
         return _Answer(hits, plan, (*told, *found.warnings))
+
+    def _target(
+        self, query: Query, texts: Vectors | None, state: _State
+    ) -> tuple[Vectors | None, frozenset[int], list[str]]:
+        """The unit vector (1, d) to search near, None for a search by words; the examples' passages; and warnings."""
+        parts = [] if texts is None else [texts]
+        own: frozenset[int] = frozenset()
+        warnings: list[str] = []
+        if query.like:
+            encoder = self.queries.encoder
+            examples = search.examples.Examples(
+                self._reader, self._space.id, encoder, state.prefixes, files=self._like_files
+            )
+            own = examples.passages(query)
+            if query.mode != "keyword":
+                of_examples, warnings = examples.vectors(query)
+                parts = of_examples + parts
+        if query.mode == "keyword" or not parts:
+            return None, own, warnings
+        total = np.sum(parts, axis=0)
+        return unit_rows(total) if total.any() else None, own, warnings
 
     def _grouped(
         self, query: Query, found: Candidates, state: _State, own: frozenset[int], *, by_meaning: bool

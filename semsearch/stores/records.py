@@ -10,13 +10,13 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from semsearch import types
 from semsearch.errors import Unreadable, UsageError
-from semsearch.types import Document, Omission, Passage
 from semsearch.utils.passage_context import embedded
 from semsearch.utils.vectors import OWN_VECTORS
 
 if TYPE_CHECKING:
-    from semsearch.types import JsonObject, Vectors
+    from semsearch.types import Document, JsonObject, Omission, Passage, Vectors
     from semsearch.utils.strength import NullDistribution
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -87,7 +87,7 @@ class Source:
     def with_notes(self, notes: JsonObject) -> Source:
         """The file with the result of `notes` that was stored for it. Raises as one of another form does."""
         bookmark = dict(notes)
-        omissions = tuple(Omission(kind, letters) for kind, letters in bookmark.pop("omissions", ()))
+        omissions = tuple(types.Omission(kind, letters) for kind, letters in bookmark.pop("omissions", ()))
         return replace(self, bookmark=Bookmark.from_json(bookmark) if bookmark else None, omissions=omissions)
 
 
@@ -198,8 +198,8 @@ class StoredPassage:
 
     def embedded(self, *, with_context: bool) -> str:
         """The text that is embedded for it, as when it was stored."""
-        passage = Passage(self.start, self.end, self.text, self.page, self.line, self.heading)
-        return embedded(Document(self.document, self.text, title=self.title), passage, with_context=with_context)
+        passage = types.Passage(self.start, self.end, self.text, self.page, self.line, self.heading)
+        return embedded(types.Document(self.document, self.text, title=self.title), passage, with_context=with_context)
 
 
 def text_hash(text: str) -> str:

@@ -8,8 +8,8 @@ completion calls `names`.
 from __future__ import annotations
 
 import json
+import os
 import re
-import secrets
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
@@ -39,7 +39,7 @@ class Link:
 
 def new_id() -> str:
     """An id for a new collection: 32 hex digits."""
-    return secrets.token_hex(16)
+    return os.urandom(16).hex()
 
 
 def refuse_secrets(address: str, variable: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import typer
 
 import semsearch
-from semsearch import __version__, settings
+from semsearch import __version__, encoders, settings
 from semsearch.cli.doctor import findings
 from semsearch.cli.doctor.facts import Facts, gather
 from semsearch.cli.doctor.findings import Finding
@@ -90,9 +90,7 @@ def _sqlite() -> Iterator[Finding]:
 
 def _providers() -> Iterator[Finding]:
     plugins.require(("onnxruntime",), "every encoder in ONNX", "cpu")
-    from semsearch.encoders import onnx as onnx_encoder
-
-    yield Finding("providers", "ok", f"ONNX Runtime has {', '.join(onnx_encoder.available())}")
+    yield Finding("providers", "ok", f"ONNX Runtime has {', '.join(encoders.onnx.available())}")
 
 
 def _on_gpu(facts: Facts) -> Iterator[Finding]:

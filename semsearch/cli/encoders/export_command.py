@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from semsearch import evaluation, training
 from semsearch import export as exporting
 from semsearch.cli.lookup import open_index
 from semsearch.cli.options import (
@@ -26,6 +27,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.output import console
 from semsearch.errors import NotFound, UsageError
+from semsearch.evaluation import papers
 from semsearch.models import local_models
 from semsearch.models.bundle import Bundle
 from semsearch.settings import DATA
@@ -129,16 +131,13 @@ def _fit(
         raise UsageError(
             f"--post {kind} needs texts to fit on, from one source.", "Pass either --fit FILE or --fit-index NAME."
         )
-    from semsearch.evaluation.papers.fitting import Fit
-    from semsearch.training import dataset_of_texts, read_dataset
-
     if index is not None:
         with open_index(options, index) as passages:
-            examples = dataset_of_texts(passages.analysis.texts(), f"index {index}", max_samples=max_samples)
+            examples = training.dataset_of_texts(passages.analysis.texts(), f"index {index}", max_samples=max_samples)
     else:
-        examples = read_dataset(file or "", max_samples=max_samples)
+        examples = training.read_dataset(file or "", max_samples=max_samples)
     texts = dict.fromkeys(text for row in zip(*examples.columns.values(), strict=True) for text in row)
-    return Fit(kind, tuple(texts), dim, source=examples.source)
+    return papers.fitting.Fit(kind, tuple(texts), dim, source=examples.source)
 
 
 def sts_folder(data: Path | None, dtype: str) -> Path | None:
@@ -146,10 +145,8 @@ def sts_folder(data: Path | None, dtype: str) -> Path | None:
     default = os.environ.get(DATA)
     if data is not None or not default or dtype != "int8":
         return data
-    from semsearch.evaluation import sts_pairs  # numpy, which `train --help` does without
-
     try:
-        sts_pairs("stsb", Path(default), "dev")
+        evaluation.sts_pairs("stsb", Path(default), "dev")
     except NotFound:
         return None
     return Path(default)

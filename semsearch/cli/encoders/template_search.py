@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from semsearch import settings
+from semsearch import encoders, evaluation, settings
 from semsearch.cli.input_files import read_lines, read_pairs, read_texts
 from semsearch.cli.lookup import check_split
 from semsearch.cli.options import (
@@ -30,6 +30,7 @@ from semsearch.cli.options import (
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import sync_progress
 from semsearch.errors import NotFound, UsageError
+from semsearch.evaluation import templates
 from semsearch.prompts import library
 from semsearch.prompts.library import Template
 from semsearch.types import JsonObject, Progress, Role
@@ -76,32 +77,31 @@ def search(
     With --texts no scores are needed: the sum of alignment and uniformity ranks, lowest first, where a text and the
     same text without one word count as similar.
     """
-    from semsearch.encoders import factory  # numpy, which `templates list` does without
-    from semsearch.evaluation.templates import greedy_search, grids, judging  # numpy, as above
-
     drawn = _numbers(seeds)
     sample = _sample(data, texts, max_samples, yes=yes)
     chosen = settings.load({"model": model, "device": device, "home": ctx.obj.home})
-    reference = grids.searchable(chosen.model)
+    reference = templates.grids.searchable(chosen.model)
     reference = reference.with_(template=template, dtype=dtype, layer=layer)
     lists = (_texts(prefixes), _texts(relations), _texts(endings))
-    base, grid = grids.grid_of(reference, lists, trust=trust)
+    base, grid = templates.grids.grid_of(reference, lists, trust=trust)
     reference = reference if reference.template else reference.with_(template=base.text["passage"])
     started = time.perf_counter()
-    engine, lasting = factory.open_backend(reference, device=chosen.device, threads=chosen.threads, trust=trust)
+    engine, lasting = encoders.factory.open_backend(
+        reference, device=chosen.device, threads=chosen.threads, trust=trust
+    )
     with sync_progress(ctx.obj, "searching templates") as step:
-        reader = judging.Reader(engine, base)
+        reader = templates.judging.Reader(engine, base)
         if isinstance(sample, list):
             kind, size, embedded = "texts", len(sample), len(sample)
-            judge = judging.without_labels(reader, sample, drawn)
+            judge = templates.judging.without_labels(reader, sample, drawn)
         else:
             kind, size, embedded = "pairs", len(sample.pairs), 2 * len(sample.pairs)
-            judge = judging.on_pairs(reader, sample, drawn)
+            judge = templates.judging.on_pairs(reader, sample, drawn)
 
         def report(done: int, total: int, text: str) -> None:
             step(Progress(done, total, "templates", text, embedded * done))
 
-        ranked = greedy_search.search(grid, judge, full=full, report=report)
+        ranked = templates.greedy_search.search(grid, judge, full=full, report=report)
     found = {
         "model": str(lasting).partition("#")[0],
         "method": base.method,
@@ -117,8 +117,6 @@ def search(
 
 def _sample(data: Path | None, texts: str | None, most: int | None, *, yes: bool) -> Subset | list[str]:
     """The scored pairs of --data or the texts of --texts, thinned to `most`. Raises UsageError without or with both."""
-    from semsearch.evaluation import sts_benchmarks  # numpy, as above
-
     if (data is None) == (texts is None):
         problem = (
             "there are no pairs to score templates on." if data is None else "--data and --texts were both passed."
@@ -130,7 +128,7 @@ def _sample(data: Path | None, texts: str | None, most: int | None, *, yes: bool
     if texts != "-":
         check_split(Path(str(texts)), "a template", yes=yes)
     lines = list(dict.fromkeys(line for line in read_texts(str(texts)) if line.strip()))
-    return lines if most is None else [lines[at] for at in sts_benchmarks.spread(len(lines), most)]
+    return lines if most is None else [lines[at] for at in evaluation.sts_benchmarks.spread(len(lines), most)]
 
 
 def _numbers(text: str) -> list[int]:
@@ -146,10 +144,8 @@ def _numbers(text: str) -> list[int]:
 
 def _subset(data: Path, *, yes: bool) -> Subset:
     """Scored pairs of a file, or of STS-B's dev split below a folder. Refuses a test split, unless `yes`."""
-    from semsearch.evaluation import sts_benchmarks  # numpy, as above
-
     if data.is_dir() and not (data / "sts-dev.csv").is_file():
-        return sts_benchmarks.sts_pairs("stsb", data, "dev")["dev"]
+        return evaluation.sts_benchmarks.sts_pairs("stsb", data, "dev")["dev"]
     path = data / "sts-dev.csv" if data.is_dir() else data
     check_split(path, "a template", yes=yes)
     triples = _senteval(path) or read_pairs(str(path))
@@ -158,7 +154,7 @@ def _subset(data: Path, *, yes: bool) -> Subset:
         problem = f"{unscored} of {len(triples)} pairs have no score" if unscored else "at least two pairs are needed"
         raise UsageError(f"{path}: {problem}.", "Write `text<TAB>text<TAB>score` on each line.")
     gold = tuple(score for *_, score in triples if score is not None)
-    return sts_benchmarks.Subset(tuple((a, b) for a, b, _ in triples), gold)
+    return evaluation.sts_benchmarks.Subset(tuple((a, b) for a, b, _ in triples), gold)
 
 
 def _senteval(path: Path) -> list[tuple[str, str, float | None]]:

@@ -12,6 +12,7 @@ from semsearch.cli.encoders.template_search import shorten
 from semsearch.cli.options import JsonFlag, ModelOption, TrustFlag, complete_template, value
 from semsearch.cli.output import console
 from semsearch.errors import GateFailed, UnknownName
+from semsearch.evaluation import templates
 from semsearch.models import methods
 from semsearch.prompts import library, linter
 from semsearch.prompts.library import Template
@@ -52,11 +53,9 @@ def show_(
     as_json: JsonFlag = False,
 ) -> None:
     """Show a template in full; with -m also a sentence in it as tokens, and its cost."""
-    from semsearch.evaluation.templates import check  # numpy, which `templates list` does without
-
-    tokenizer, kind = check.tokenizer_of(model, trust) if model else (None, "")
+    tokenizer, kind = templates.check.tokenizer_of(model, trust) if model else (None, "")
     template = library.resolve(which, causal=kind == "causal")
-    known, sample = template.as_dict(), check.sample(template, sentence, tokenizer)
+    known, sample = template.as_dict(), templates.check.sample(template, sentence, tokenizer)
     methods.check_name(template.method)
     shown = {key: found for key, found in known.items() if found} | {"example": sample["text"]}
     if tokenizer is not None:
@@ -82,9 +81,7 @@ def lint(
     """
     tokenizer, kind = None, ""
     if model:
-        from semsearch.evaluation.templates import check  # numpy, which `templates lint` without -m does without
-
-        tokenizer, kind = check.tokenizer_of(model, trust)
+        tokenizer, kind = templates.check.tokenizer_of(model, trust)
     named = [one for each in which for one in library.resolve_all(each, causal=kind == "causal")]
     checked = [replace(one, method=methods.check_name(method or one.method)) for one in named]
     found = [(one, linter.lint(one, kind=kind, tokenizer=tokenizer, check_options=methods.make)) for one in checked]

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import semsearch
-from semsearch import settings
+from semsearch import export, settings
 from semsearch.cli.lookup import choose_index, open_index, use_device
 from semsearch.cli.options import DeviceOption, JsonFlag, ModelOption, NameArgument, NameOption, Options, flag, value
 from semsearch.cli.output import console
@@ -69,10 +69,8 @@ def _index(options: Options, name: str, sample: int, k: int, recall: float, keep
 
 
 def _engines(model: str, texts: list[str], keep: bool, options: Options) -> JsonObject:
-    from semsearch.export.engine_race import race  # onnx and torch, where they are installed
-
     chosen = settings.load()
-    return race(model, texts, device=chosen.device, threads=chosen.threads, keep=keep, report=_note(options))
+    return export.race(model, texts, device=chosen.device, threads=chosen.threads, keep=keep, report=_note(options))
 
 
 def _note(options: Options) -> Callable[[str], None]:

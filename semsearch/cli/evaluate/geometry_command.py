@@ -86,8 +86,6 @@ def _measurement(
 
 def _on_pairs(encoder: semsearch.Encoder, data: Path) -> Measurement:
     """On STS-B test: uniformity over all sentences, repeated ones too, as in papers; the rest without repeats."""
-    from semsearch.evaluation.sts_benchmarks import task_files  # numpy, which --help does without
-
     (subset,) = evaluation.sts_pairs("stsb", data).values()
     found = evaluation.pair_geometry(encoder, subset.pairs, subset.gold)
     alignment = {key: {"value": value, "pairs": count} for key, (value, count) in found.alignment.items()}
@@ -96,7 +94,7 @@ def _on_pairs(encoder: semsearch.Encoder, data: Path) -> Measurement:
         f"rest over the {found.vectors} different ones",
         scores={"alignment": alignment, **found.figures},
         table={f"align {key}": value for key, (value, _) in found.alignment.items()} | _table(found),
-        files=task_files("stsb", data),
+        files=evaluation.sts_benchmarks.task_files("stsb", data),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import semsearch
-from semsearch import settings
+from semsearch import encoders, evaluation, settings
 from semsearch.cli.evaluate.tasks import DataOption, FigureOptions, Task, measure_each, torch_required
 from semsearch.cli.lookup import model_names
 from semsearch.cli.options import (
@@ -25,6 +25,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import counter
+from semsearch.evaluation import papers, templates
 from semsearch.evaluation.report import Measurement
 from semsearch.models.model_ref import Reference
 from semsearch.settings import data_folder
@@ -65,11 +66,10 @@ def grid(
     """
     output.check(1)
     with torch_required("eval grid"):
-        from semsearch.evaluation import sts_benchmarks
-        from semsearch.evaluation.papers import figures, layer_scores
+        layer_scores = papers.layer_scores
     folder, name = data_folder(data), model or settings.load().model
-    subsets = sts_benchmarks.sts_pairs(task, folder, split).values()
-    joined = sts_benchmarks.Subset(
+    subsets = evaluation.sts_benchmarks.sts_pairs(task, folder, split).values()
+    joined = evaluation.sts_benchmarks.Subset(
         tuple(pair for subset in subsets for pair in subset.pairs),
         tuple(one for subset in subsets for one in subset.gold),
     )
@@ -85,12 +85,12 @@ def grid(
             table={"layer": best, "spearman": score},
             row={"pooling": pooling},
             settings={"task": task, "split": split, "pairs": len(joined.pairs)},
-            files=sts_benchmarks.task_files(task, folder, split),
+            files=evaluation.sts_benchmarks.task_files(task, folder, split),
         )
 
     runs = measure_each("grid", ctx.obj, [name], network.loading(_default_template(name)), measure)
     title = f"{runs[0]['encoder']['name']}\n{task} {split}"
-    output.write(runs, lambda file: figures.layers(found[0], file, title))
+    output.write(runs, lambda file: papers.figures.layers(found[0], file, title))
     if output.as_json:
         console.emit({"schema": 1, "runs": runs})
         return
@@ -122,7 +122,7 @@ def tokens(
     """
     output.check(len(model_names(models)))
     with torch_required("eval tokens"):
-        from semsearch.evaluation.papers import attribution, figures
+        attribution = papers.attribution
     found: dict[str, list[TokenAttribution]] = {}
     shares: dict[str, float] = {}  # of all core words together
 
@@ -137,7 +137,7 @@ def tokens(
         )
 
     runs = measure_each("tokens", ctx.obj, models, network.loading(), measure)
-    output.write(runs, lambda file: figures.tokens(found, file, f"“{sentence}”"))
+    output.write(runs, lambda file: papers.figures.tokens(found, file, f"“{sentence}”"))
     if output.as_json:
         parts_of = {name: [asdict(part) for part in parts] for name, parts in found.items()}
         shown = {name: {"core_share": shares[name], "tokens": parts} for name, parts in parts_of.items()}
@@ -153,9 +153,6 @@ def tokens(
 
 def _default_template(name: str) -> str | None:
     """`mean`, which reads layers without words around the sentence as the paper does, unless `name` has a template."""
-    from semsearch.encoders import factory  # numpy, which --help does without
-    from semsearch.evaluation.templates import check  # numpy
-
     reference = Reference.parse(name)
-    fixed = reference.template or reference.model == factory.HASHING or check.is_saved(reference)
+    fixed = reference.template or reference.model == encoders.factory.HASHING or templates.check.is_saved(reference)
     return None if fixed else "mean"

@@ -16,6 +16,7 @@ from semsearch.cli.lookup import load_encoders
 from semsearch.cli.options import EncoderOptions, JsonFlag, Options, value
 from semsearch.cli.output import console
 from semsearch.errors import MissingExtra
+from semsearch.evaluation import papers
 from semsearch.evaluation import report as reports
 from semsearch.evaluation.report import Measurement, Run
 from semsearch.settings import DATA
@@ -68,9 +69,7 @@ class FigureOptions:
         """Raise, before hours of work, if `count` runs or the figure cannot be written."""
         check_report(self.report, count)
         if self.figure is not None:
-            from semsearch.evaluation.papers import figures  # matplotlib, which most runs do without
-
-            figures.check(self.figure)
+            papers.figures.check(self.figure)
 
     def write(self, runs: Sequence[Run], draw: Callable[[Path], None]) -> None:
         """Write the report and draw the figure, if any."""

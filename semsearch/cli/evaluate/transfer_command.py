@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import semsearch
-from semsearch import settings
+from semsearch import evaluation, settings
 from semsearch.cli.evaluate.tasks import DataOption, ReportOptions, check_report, measure_each, torch_required
 from semsearch.cli.lookup import model_names
 from semsearch.cli.options import EncoderOptions, ModelsOption, flag, value
 from semsearch.cli.output.progress import Count, counter
 from semsearch.encoders.device import torch_device
+from semsearch.evaluation import papers
 from semsearch.evaluation.papers import transfer_tasks
 from semsearch.evaluation.papers.transfer_tasks import TransferTask
 from semsearch.evaluation.report import Measurement
@@ -57,19 +58,19 @@ def transfer(
     for each in names:
         transfer_tasks.read(each, folder)  # raises for missing files before hours of work
     with torch_required("eval transfer"):
-        from semsearch.evaluation.papers import transfer
-    learning = replace(transfer.FAST if fast else transfer.FULL, hidden=hidden)
+        learner = papers.transfer
+    learning = replace(learner.FAST if fast else learner.FULL, hidden=hidden)
     device = torch_device(settings.load({"device": options.device}).device)  # of the classifiers
 
     def measure(name: str, encoder: semsearch.Encoder) -> Iterator[Measurement]:
-        embed, vectors = transfer.features_of(encoder)
+        embed, vectors = learner.features_of(encoder)
         found, files = [], list[Path]()
         for each in names:
             task = transfer_tasks.read(each, folder)
             with counter(ctx.obj, f"{name}, {each}: embedding", "texts") as count:
                 known = _embedded(task, embed, count)
             with counter(ctx.obj, f"{name}, {each}: learning", "classifiers") as count:
-                found.append(transfer.run(task, known, learning, device=device, report=count))
+                found.append(learner.run(task, known, learning, device=device, report=count))
             files += task.files
         yield _measurement(found, learning, files, vectors)
 
@@ -78,24 +79,20 @@ def transfer(
 
 def _embedded(task: TransferTask, embed: Embed, count: Count) -> Embed:
     """An `embed` that looks up the texts of `task`, each of which is embedded here once."""
-    from semsearch.evaluation.encoding_windows import in_windows, lookup  # numpy, which --help does without
-
     texts = list(dict.fromkeys(text for part in task.parts.values() for column in part.columns for text in column))
-    vectors = in_windows(embed, texts, lambda done: count(done, len(texts)), WINDOW)
+    vectors = evaluation.encoding_windows.in_windows(embed, texts, lambda done: count(done, len(texts)), WINDOW)
     count(len(texts), len(texts))
-    return lookup(texts, vectors)
+    return evaluation.encoding_windows.lookup(texts, vectors)
 
 
 def _measurement(
     found: Sequence[TransferResult], learning: ClassifierSettings, files: Sequence[Path], vectors: str
 ) -> Measurement:
-    from semsearch.evaluation.sts_benchmarks import average  # numpy
-
     classifier = f"{learning.hidden} hidden units" if learning.hidden else "logistic regression"
     table = {one.task: one.accuracy for one in found}
     if len(found) > 1:
         mean = "Avg." if list(table) == list(transfer_tasks.SEVEN) else f"Avg. of {len(found)}"
-        table[mean] = average(list(table.values()))
+        table[mean] = evaluation.sts_benchmarks.average(list(table.values()))
     return Measurement(
         protocol=f"SentEval's transfer tasks, accuracy in percent: {classifier}, {learning.folds} folds, "
         f"{learning.optimiser}, batches of {learning.batch}, on vectors {vectors}",

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import semsearch
+from semsearch import encoders
 from semsearch.cli.lookup import open_index, parse_id
 from semsearch.cli.options import JsonFlag, NameArgument, NameOption, Options, flag
 from semsearch.cli.output import console, set_aside
@@ -157,10 +158,8 @@ def _called(space: JsonObject) -> str:
 
 def _renamed(reference: str, fingerprint: str) -> str:
     """What became of an encoder of semsearch whose name belongs to another one by now; "" where it is the same."""
-    from semsearch.encoders import factory  # numpy, which --help does without
-
-    now = factory.shipped_fingerprint(reference)
+    now = encoders.factory.shipped_fingerprint(reference)
     if now is None or now == fingerprint:
         return ""
-    elsewhere = factory.find_local(fingerprint)
+    elsewhere = encoders.factory.find_local(fingerprint)
     return f"found as {elsewhere}" if elsewhere else f"{reference} is another one now, so only keyword search works"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from semsearch import training
+from semsearch import evaluation, training
 from semsearch.cli.lookup import check_split
 from semsearch.cli.options import value
 from semsearch.errors import NotFound, UsageError
@@ -58,11 +58,9 @@ class ValidationSource:
         return examples, dev, dev.measure
 
     def _hold_out(self, examples: Dataset, count: int) -> tuple[Dataset, Validation | None, str]:
-        from semsearch.training.validation import default_held_out, hold_out
-
-        count = count or default_held_out(len(examples))
+        count = count or training.default_held_out(len(examples))
         try:
-            remaining, dev = hold_out(examples, count)
+            remaining, dev = training.hold_out(examples, count)
         except UsageError as error:
             if self.validation is not None:
                 raise
@@ -84,15 +82,13 @@ class ValidationSource:
 
     def _stsb(self) -> Validation | None:
         """STS-B dev; None where it is neither requested nor available."""
-        from semsearch.evaluation import sts_pairs
-
         folder = self.data_dir or os.environ.get(DATA)
         if not folder and self.validation is None:
             return None
         if not folder:
             raise UsageError("the folder of STS-B is not known.", f"Pass --data-dir DIR, or set {DATA}.")
         try:
-            dev = sts_pairs("stsb", Path(folder), "dev")["dev"]
+            dev = evaluation.sts_pairs("stsb", Path(folder), "dev")["dev"]
         except NotFound as error:
             if self.validation is None and self.data_dir is None:
                 return None

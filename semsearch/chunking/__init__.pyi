@@ -1,0 +1,1 @@
+from .splitter import Splitter as Splitter
