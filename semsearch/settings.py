@@ -17,9 +17,12 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.errors import UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from semsearch.types import Mode
 
 PROJECT_FILE = "semsearch.toml"
 LARGEST = 1_000_000  # bytes of a settings file
@@ -37,7 +40,7 @@ class Settings:
     device: str = "auto"
     threads: int = 0
     k: int = 10
-    mode: str = "hybrid"
+    mode: Mode = "hybrid"
     cache: Path | None = None
     embedding_cache_mb: int = 1024
     reranker: str = "default"

@@ -12,13 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from semsearch.cli.options import late, option_groups
 from semsearch.cli.output import console
+
+if TYPE_CHECKING:  # Typer brings a click of its own
+    from click import Command as ClickCommand
+    from click import Context, HelpFormatter, Parameter
 
 Table: TypeAlias = Mapping[str, tuple["str | Table", str]]  # name: (module.function or a group, first line of help)
 
@@ -136,16 +140,16 @@ class Group(TyperGroup):
 
     table: Table = MappingProxyType({})
 
-    def __init__(self, *arguments: Any, table: Table | None = None, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def __init__(self, *, table: Table | None = None, **options: Any) -> None:
+        super().__init__(**options)
         self.table = self.table if table is None else table
         names: Any = dict.fromkeys(self.table)
         self.commands = names  # what a misspelt name is compared with
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: Context, cmd_name: str) -> ClickCommand | None:
         return build(cmd_name, self.table) if cmd_name in self.table else None
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         write_section(formatter, "Commands", ((name, summary) for name, (_, summary) in self.table.items()))
 
 
@@ -154,7 +158,7 @@ class Root(Group):
 
     table = TABLE
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         width = max(map(len, TABLE))  # one column over all headings
         for heading, table in HEADINGS.items():
             rows = ((name.ljust(width), summary) for name, (_, summary) in table.items())
@@ -164,26 +168,25 @@ class Root(Group):
 class Command(TyperCommand):
     """A command that takes the global options too, and prints the library's warnings to stderr."""
 
-    def get_params(self, ctx: Any) -> Any:
+    def get_params(self, ctx: Context) -> list[Parameter]:
         own = super().get_params(ctx)
         for param in ctx.find_root().command.params:
-            if param.name in GLOBAL:
+            if isinstance(param, TyperOption) and param.name in GLOBAL:
                 hidden = copy.copy(param)
                 hidden.hidden = True
                 own = [*own, hidden]
         return own
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """Options whose value is left out get it here, as typer has none of that kind."""
         return super().parse_args(ctx, list(with_values(args)))
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
+    def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
         """The options, under headings where there are more than a few.
 
         Typer declares the help of an argument before click, from 8.5 on, sets it to None.
         """
-        registered: Any = getattr(self.callback, "__wrapped__", self.callback)
-        declared = signature(registered).parameters
+        declared = signature(self.callback).parameters if self.callback else {}
         sections: dict[str, list[tuple[str, str]]] = {}
         params = self.get_params(ctx)
         few = len(params) - len(GLOBAL) <= MOST_TOGETHER
@@ -197,7 +200,7 @@ class Command(TyperCommand):
         for heading, rows in sections.items():
             write_section(formatter, heading, ((name.ljust(width), text) for name, text in rows))
 
-    def invoke(self, ctx: Any) -> Any:
+    def invoke(self, ctx: Context) -> object:
         import logging  # --help does without
 
         for name in GLOBAL:
@@ -220,23 +223,25 @@ class Command(TyperCommand):
 class EvalCommand(Command):
     """`eval`: the command of a task if the first word names one, else the measures of an index."""
 
-    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Context | None = None, **extra: Any
+    ) -> Context:
         if args and args[0] in EVAL:
             return build(args[0], EVAL).make_context(f"{info_name} {args[0]}", args[1:], parent=parent, **extra)
         return super().make_context(info_name, args, parent=parent, **extra)
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+    def format_epilog(self, ctx: Context, formatter: HelpFormatter) -> None:
         rows = ((f"eval {name}", summary) for name, (_, summary) in EVAL.items())
         write_section(formatter, "Other measurements", rows)
 
 
-def write_section(formatter: Any, heading: str, rows: Iterable[tuple[str, str]]) -> None:
+def write_section(formatter: HelpFormatter, heading: str, rows: Iterable[tuple[str, str]]) -> None:
     """Two columns of a help page under a heading."""
     with formatter.section(heading):
         formatter.write_dl(list(rows), col_max=WIDEST)
 
 
-def build(name: str, table: Table) -> Any:
+def build(name: str, table: Table) -> ClickCommand:
     """The command or the group of commands called `name`."""
     place, summary = table[name]
     if not isinstance(place, str):

@@ -116,7 +116,7 @@ def _fail(error: Exception, args: Sequence[str]) -> int:
     return failure.exit_code
 
 
-def _as_semsearch_error(error: Any) -> SemsearchError:
+def _as_semsearch_error(error: Exception) -> SemsearchError:
     """Any exception as one with a fix and an exit code."""
     if isinstance(error, SemsearchError):
         return error

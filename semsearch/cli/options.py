@@ -123,7 +123,7 @@ def option_groups(command: Callable[..., None]) -> Callable[..., None]:
     The fields declare the options, as Annotated parameters do, so that several commands share them. `--help` shows
     those of a class with a HEADING under it.
     """
-    groups: dict[str, tuple[type[Any], list[str]]] = {}  # class and field names by parameter
+    groups: dict[str, tuple[type, list[str]]] = {}  # class and field names by parameter
     expanded: list[Parameter] = []
     for parameter in signature(command, eval_str=True).parameters.values():
         fields, group = [parameter], parameter.annotation
@@ -133,7 +133,7 @@ def option_groups(command: Callable[..., None]) -> Callable[..., None]:
             groups[parameter.name] = group, [field.name for field in fields]
         expanded += [field.replace(kind=Parameter.KEYWORD_ONLY) for field in fields]
 
-    def run(**values: Any) -> None:
+    def run(**values: object) -> None:
         for name, (group, fields) in groups.items():
             values[name] = group(**{field: values.pop(field) for field in fields})
         command(**values)

@@ -48,6 +48,22 @@ class OutputOptions(TypedDict, total=False):
     chunk_size: object
 
 
+class LoadOptions(TypedDict, total=False):
+    """The options of `Encoder.load`."""
+
+    device: str
+    backend: str
+    threads: int
+    cache: Path | None
+    cache_mb: int
+    template: str | None
+    dtype: str | None
+    layer: int | None
+    options: JsonMapping | None
+    truncate_dim: int | None
+    trust_remote_code: bool
+
+
 class Encoder(BaseEncoder):
     """Turns text into (n, d) float32 rows of length 1, so that a dot product is a cosine.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from haystack.errors import FilterError
 
@@ -16,18 +16,18 @@ LOGICAL = {"AND": "$and", "OR": "$or"}
 ORDER = {">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte"}
 
 
-def condition(filters: dict[str, Any] | None) -> JsonObject | None:
+def condition(filters: JsonObject | None) -> JsonObject | None:
     """Filters of Haystack as a structure of ours; None where everything passes. Raises FilterError."""
     return _part(filters) if filters else None
 
 
-def _part(part: Any) -> JsonObject:
+def _part(part: object) -> JsonObject:
     if not isinstance(part, dict):
         raise FilterError(f"a filter is a dictionary, not {part!r:.60}.")
     return _comparison(part) if "field" in part else _logic(part)
 
 
-def _logic(part: dict[str, Any]) -> JsonObject:
+def _logic(part: JsonObject) -> JsonObject:
     for key in ("operator", "conditions"):
         if key not in part:
             raise FilterError(f"'{key}' key missing in {part!r:.200}")
@@ -39,7 +39,7 @@ def _logic(part: dict[str, Any]) -> JsonObject:
     return {"$not": {"$and": parts}} if operator == "NOT" else {LOGICAL[operator]: parts}
 
 
-def _comparison(part: dict[str, Any]) -> JsonObject:
+def _comparison(part: JsonObject) -> JsonObject:
     for key in ("operator", "value"):
         if key not in part:
             raise FilterError(f"'{key}' key missing in {part!r:.200}")
@@ -61,12 +61,12 @@ def _tested(field: str, test: JsonObject) -> JsonObject:
 Test = Callable[["JsonObject"], "JsonObject"]
 
 
-def _equal(test: Test, value: Any) -> JsonObject:
+def _equal(test: Test, value: object) -> JsonObject:
     _check_plain([value])
     return test({"$exists": False}) if value is None else test({"$eq": value})
 
 
-def _unequal(test: Test, value: Any) -> JsonObject:
+def _unequal(test: Test, value: object) -> JsonObject:
     """Haystack counts a missing field as unequal."""
     if value is None:
         return test({"$exists": True})
@@ -74,8 +74,8 @@ def _unequal(test: Test, value: Any) -> JsonObject:
     return {"$or": [test({"$exists": False}), test({"$ne": value})]}
 
 
-def _ordered(operator: str) -> Callable[[Test, Any], JsonObject]:
-    def compare(test: Test, value: Any) -> JsonObject:
+def _ordered(operator: str) -> Callable[[Test, object], JsonObject]:
+    def compare(test: Test, value: object) -> JsonObject:
         if value is None:
             return NOTHING
         if isinstance(value, datetime):
@@ -97,29 +97,29 @@ def _check_date(text: str) -> None:
         raise FilterError(f"texts have no order, and {text!r:.60} is no date in ISO form.") from None
 
 
-def _among(test: Test, values: Any) -> JsonObject:
+def _among(test: Test, values: object) -> JsonObject:
     _check_list(values)
     return test({"$in": values}) if values else NOTHING
 
 
-def _not_among(test: Test, values: Any) -> JsonObject:
+def _not_among(test: Test, values: object) -> JsonObject:
     _check_list(values)
     return {"$not": test({"$in": values})} if values else {"$not": NOTHING}
 
 
-def _check_list(values: Any) -> None:
+def _check_list(values: object) -> None:
     if not isinstance(values, list):
         raise FilterError(f"'in' and 'not in' need a list, not {values!r:.60}.")
     _check_plain(values)
 
 
-def _check_plain(values: list[Any]) -> None:
+def _check_plain(values: Sequence[object]) -> None:
     for value in values:
         if value is not None and not isinstance(value, str | int | float | bool):
             raise FilterError(f"a filter cannot compare with {value!r:.60}; it takes texts, numbers, True and False.")
 
 
-OPERATORS: dict[str, Callable[[Test, Any], JsonObject]] = {
+OPERATORS: dict[str, Callable[[Test, object], JsonObject]] = {
     "==": _equal,
     "!=": _unequal,
     **{operator: _ordered(operator) for operator in ORDER},

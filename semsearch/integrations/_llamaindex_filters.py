@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from enum import Enum
 
     from semsearch.types import JsonObject
+
+    Compared: TypeAlias = int | float | str | list[str] | list[float] | list[int] | None  # MetadataFilter.value
 
 
 def condition(
@@ -45,20 +47,24 @@ def _single(one: MetadataFilter) -> JsonObject:
     return OPERATORS[one.operator](one.key, one.value)
 
 
-def _plain(operator: str) -> Callable[[str, Any], JsonObject]:
+def _plain(operator: str) -> Callable[[str, Compared], JsonObject]:
     return lambda key, value: {key: {operator: value}}
 
 
-def _unlike(operator: str) -> Callable[[str, Any], JsonObject]:
+def _unlike(operator: str) -> Callable[[str, Compared], JsonObject]:
     """LlamaIndex counts a missing field as unequal."""
     return lambda key, value: {"$or": [{key: {"$exists": False}}, {key: {operator: value}}]}
 
 
-def _each(joined: str) -> Callable[[str, Any], JsonObject]:
-    return lambda key, values: {joined: [{key: {"$contains": value}} for value in values]}
+def _each(joined: str) -> Callable[[str, Compared], JsonObject]:
+    def compared(key: str, values: Compared) -> JsonObject:
+        several = values if isinstance(values, list) else [values]
+        return {joined: [{key: {"$contains": value}} for value in several]}
+
+    return compared
 
 
-OPERATORS: dict[FilterOperator, Callable[[str, Any], JsonObject]] = {
+OPERATORS: dict[FilterOperator, Callable[[str, Compared], JsonObject]] = {
     FilterOperator.EQ: _plain("$eq"),
     FilterOperator.NE: _unlike("$ne"),
     FilterOperator.GT: _plain("$gt"),

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import MissingExtra, UsageError
 from semsearch.integrations import _indexes
 from semsearch.types import Document as StoredDocument
-from semsearch.types import Mode
+from semsearch.types import JsonObject, Mode
 
 try:
     from haystack import Document, component, default_from_dict, default_to_dict
@@ -29,7 +29,7 @@ except ImportError as error:
     raise MissingExtra("semsearch.integrations.haystack", "cpu,haystack", "haystack-ai") from error
 
 if TYPE_CHECKING:
-    from semsearch.types import Hit, JsonObject
+    from semsearch.types import Hit
 
 
 class SemsearchDocumentStore:
@@ -49,22 +49,22 @@ class SemsearchDocumentStore:
         else:
             self.index = _indexes.with_vectors(index, dimensions)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         name = None if self.index_name is None else str(self.index_name)
         return default_to_dict(self, index=name, model=self.model, dimensions=self.dimensions)
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> SemsearchDocumentStore:
+    def from_dict(cls, data: JsonObject) -> SemsearchDocumentStore:
         store: SemsearchDocumentStore = default_from_dict(cls, data)
         return store
 
     def count_documents(self) -> int:
         return len(self.index)
 
-    def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
+    def count_documents_by_filter(self, filters: JsonObject) -> int:
         return self.index.count(condition(filters))
 
-    def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
+    def filter_documents(self, filters: JsonObject | None = None) -> list[Document]:
         """The documents that pass, by id. Raises FilterError for a filter that is none, or cannot be expressed."""
         return [_document(found) for found in self.index.get(where=condition(filters))]
 
@@ -91,11 +91,11 @@ class SemsearchDocumentStore:
     def delete_all_documents(self) -> None:
         self.index.delete(self.index.matching())
 
-    def delete_by_filter(self, filters: dict[str, Any]) -> int:
+    def delete_by_filter(self, filters: JsonObject) -> int:
         """Delete the documents that pass; how many."""
         return self.index.delete(where=condition(filters) or {"document": {"$exists": True}})
 
-    def update_by_filter(self, filters: dict[str, Any], meta: dict[str, Any]) -> int:
+    def update_by_filter(self, filters: JsonObject, meta: JsonObject) -> int:
         """Set keys of the metadata of the documents that pass; of how many. Nothing is embedded again."""
         names = self.index.matching(where=condition(filters))
         if names:
@@ -103,7 +103,7 @@ class SemsearchDocumentStore:
         return len(names)
 
     def search(
-        self, query: str | list[float], filters: dict[str, Any] | None = None, top_k: int = 10, mode: Mode = "semantic"
+        self, query: str | list[float], filters: JsonObject | None = None, top_k: int = 10, mode: Mode = "semantic"
     ) -> list[Document]:
         """The best documents for a text or a vector, with their scores: cosines, or those of a hybrid search."""
         if top_k < 1:
@@ -122,26 +122,26 @@ class _Retriever:
     """What both retrievers share."""
 
     def __init__(
-        self, document_store: SemsearchDocumentStore, filters: dict[str, Any] | None = None, top_k: int = 10
+        self, document_store: SemsearchDocumentStore, filters: JsonObject | None = None, top_k: int = 10
     ) -> None:
         if not isinstance(document_store, SemsearchDocumentStore):
             raise UsageValueError("document_store must be a SemsearchDocumentStore.")
         self.document_store, self.filters, self.top_k = document_store, filters, top_k
-        self._own: dict[str, Any] = {}  # parameters that the other retriever does not have
+        self._own: JsonObject = {}  # parameters that the other retriever does not have
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         store = self.document_store.to_dict()
         return default_to_dict(self, document_store=store, filters=self.filters, top_k=self.top_k, **self._own)
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
+    def from_dict(cls, data: JsonObject) -> Self:
         parameters = data.get("init_parameters", {})
         if isinstance(parameters.get("document_store"), dict):
             parameters["document_store"] = SemsearchDocumentStore.from_dict(parameters["document_store"])
         retriever: Self = default_from_dict(cls, data)
         return retriever
 
-    def _chosen(self, filters: dict[str, Any] | None, top_k: int | None) -> dict[str, Any]:
+    def _chosen(self, filters: JsonObject | None, top_k: int | None) -> JsonObject:
         return {"filters": filters or self.filters, "top_k": self.top_k if top_k is None else top_k}
 
 
@@ -152,7 +152,7 @@ class SemsearchRetriever(_Retriever):
     def __init__(
         self,
         document_store: SemsearchDocumentStore,
-        filters: dict[str, Any] | None = None,
+        filters: JsonObject | None = None,
         top_k: int = 10,
         mode: Mode = "hybrid",
     ) -> None:
@@ -160,9 +160,7 @@ class SemsearchRetriever(_Retriever):
         self.mode, self._own = mode, {"mode": mode}
 
     @component.output_types(documents=list[Document])
-    def run(
-        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
-    ) -> dict[str, list[Document]]:
+    def run(self, query: str, filters: JsonObject | None = None, top_k: int | None = None) -> dict[str, list[Document]]:
         return {"documents": self.document_store.search(query, **self._chosen(filters, top_k), mode=self.mode)}
 
 
@@ -172,7 +170,7 @@ class SemsearchEmbeddingRetriever(_Retriever):
 
     @component.output_types(documents=list[Document])
     def run(
-        self, query_embedding: list[float], filters: dict[str, Any] | None = None, top_k: int | None = None
+        self, query_embedding: list[float], filters: JsonObject | None = None, top_k: int | None = None
     ) -> dict[str, list[Document]]:
         return {"documents": self.document_store.search(query_embedding, **self._chosen(filters, top_k))}
 
@@ -180,7 +178,7 @@ class SemsearchEmbeddingRetriever(_Retriever):
 class _Embedder:
     """An encoder that is loaded by `warm_up`, or the first call; `options` are those of `Encoder.load`."""
 
-    def __init__(self, model: str = "default", options: dict[str, Any] | None = None) -> None:
+    def __init__(self, model: str = "default", options: JsonObject | None = None) -> None:
         self.model, self.options = model, options or {}
         self._encoder: Encoder | None = None
 
@@ -204,7 +202,7 @@ class SemsearchTextEmbedder(_Embedder):
             raise TypeError("SemsearchTextEmbedder takes a text; for Documents there is SemsearchDocumentEmbedder.")
         return {"embedding": self.encoder.encode([text], role="query")[0].tolist()}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return default_to_dict(self, model=self.model, options=self.options)
 
 
@@ -215,7 +213,7 @@ class SemsearchDocumentEmbedder(_Embedder):
     def __init__(
         self,
         model: str = "default",
-        options: dict[str, Any] | None = None,
+        options: JsonObject | None = None,
         meta_fields_to_embed: list[str] | None = None,
         embedding_separator: str = "\n",
     ) -> None:
@@ -235,7 +233,7 @@ class SemsearchDocumentEmbedder(_Embedder):
         values = [document.meta.get(name) for name in self.meta_fields_to_embed]
         return self.embedding_separator.join([*(str(value) for value in values if value), document.content or ""])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         own = {"meta_fields_to_embed": self.meta_fields_to_embed, "embedding_separator": self.embedding_separator}
         return default_to_dict(self, model=self.model, options=self.options, **own)
 

@@ -12,16 +12,16 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from semsearch.encoders.encoder import Encoder
+from semsearch.encoders.encoder import Encoder, LoadOptions
 from semsearch.errors import MissingExtra, UsageError
 from semsearch.index import Index
 from semsearch.integrations import _indexes
 from semsearch.types import Document as StoredDocument
-from semsearch.types import Mode, Where
+from semsearch.types import JsonMapping, JsonObject, Mode, Where
 
 try:
     from langchain_core.documents import Document
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from langchain_core.callbacks import CallbackManagerForRetrieverRun
 
-    from semsearch.types import EncoderProtocol, Hit, JsonObject, Role
+    from semsearch.types import EncoderProtocol, Hit, Role
 
 
 class SemsearchEmbeddings(Embeddings):
@@ -46,7 +46,7 @@ class SemsearchEmbeddings(Embeddings):
     `model` is what `Encoder.load` takes, or an encoder; `options` are those of `Encoder.load`, such as `device`.
     """
 
-    def __init__(self, model: str | Path | EncoderProtocol = "default", **options: Any) -> None:
+    def __init__(self, model: str | Path | EncoderProtocol = "default", **options: Unpack[LoadOptions]) -> None:
         self.encoder = Encoder.load(model, **options) if isinstance(model, str | Path) else model
         self.model = self.encoder.reference
 
@@ -95,18 +95,18 @@ class SemsearchVectorStore(VectorStore):
         cls,
         texts: list[str],
         embedding: Embeddings | None = None,
-        metadatas: list[dict[str, Any]] | None = None,
+        metadatas: list[JsonObject] | None = None,
         *,
         ids: list[str] | None = None,
         index: Index | str | Path | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> SemsearchVectorStore:
         """A store with these texts, in `index`, which is created unless it is there."""
         store = cls(index, embedding)
         store.add_texts(texts, metadatas, ids=ids, **kwargs)
         return store
 
-    def add_documents(self, documents: list[Document], *, ids: list[str] | None = None, **kwargs: Any) -> list[str]:
+    def add_documents(self, documents: list[Document], *, ids: list[str] | None = None, **kwargs: object) -> list[str]:
         """Add documents, or replace those with the same id; their ids, new ones for those without.
 
         Raises UsageError for another number of ids, Unreadable for metadata that JSON cannot represent.
@@ -129,7 +129,7 @@ class SemsearchVectorStore(VectorStore):
         """The documents with these ids, in their order; unknown ids are left out."""
         return [_document(found) for found in _indexes.whole(self.index, ids)]
 
-    def delete(self, ids: list[str] | None = None, *, filter: Where | None = None, **kwargs: Any) -> bool:  # noqa: A002
+    def delete(self, ids: list[str] | None = None, *, filter: Where | None = None, **kwargs: object) -> bool:  # noqa: A002
         """Delete the documents with these ids, or those that pass `filter`; without both, all. Unknown ids are fine."""
         _refuse("delete", kwargs)
         names = self.index.matching(where=_indexes.of_metadata(filter)) if ids is None else ids
@@ -152,7 +152,7 @@ class SemsearchVectorStore(VectorStore):
         k: int = 4,
         *,
         filter: Where | None = None,  # noqa: A002  (LangChain's name)
-        **kwargs: Any,
+        **kwargs: object,
     ) -> list[tuple[Document, float]]:
         """The `k` documents whose cosines with a vector are the highest, and these."""
         _refuse("similarity_search", kwargs)
@@ -182,7 +182,7 @@ class SemsearchVectorStore(VectorStore):
         lambda_mult: float = 0.5,
         *,
         filter: Where | None = None,  # noqa: A002
-        **kwargs: Any,
+        **kwargs: object,
     ) -> list[Document]:
         """`k` of the nearest `fetch_k` documents that repeat each other little (Carbonell and Goldstein 1998)."""
         _refuse("max_marginal_relevance_search", kwargs)
@@ -203,8 +203,8 @@ class SemsearchRetriever(BaseRetriever):
     index: Any
     k: int = 4
     mode: Mode = "hybrid"
-    where: str | Mapping[str, Any] | None = None
-    search: dict[str, Any] = {}  # noqa: RUF012  (a field of pydantic, which copies it)
+    where: str | JsonMapping | None = None
+    search: JsonObject = {}  # noqa: RUF012  (a field of pydantic, which copies it)
 
     @cached_property
     def _opened(self) -> Index:
@@ -222,7 +222,7 @@ def _document(found: JsonObject) -> Document:
     return Document(id=found["document"], page_content=found["text"], metadata=found["metadata"])
 
 
-def _refuse(method: str, unknown: Mapping[str, Any]) -> None:
+def _refuse(method: str, unknown: Mapping[str, object]) -> None:
     """Raises UsageError for arguments that nothing would look at."""
     if unknown:
         raise UsageError(f"{method} has no argument {min(unknown)!r}.", "See docs/integrations.md.")

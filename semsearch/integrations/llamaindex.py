@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
-from semsearch.encoders.encoder import Encoder
+from semsearch.encoders.encoder import Encoder, LoadOptions
 from semsearch.errors import MissingExtra, UsageError
 from semsearch.index import Index, admin
 from semsearch.integrations import _indexes
@@ -57,7 +57,9 @@ class SemsearchEmbedding(BaseEmbedding):
 
     _encoder: Encoder = PrivateAttr()
 
-    def __init__(self, model_name: str = "default", *, embed_batch_size: int = 256, **options: Any) -> None:
+    def __init__(
+        self, model_name: str = "default", *, embed_batch_size: int = 256, **options: Unpack[LoadOptions]
+    ) -> None:
         super().__init__(model_name=model_name, embed_batch_size=embed_batch_size)
         self._encoder = Encoder.load(model_name, **options)
 
@@ -112,7 +114,7 @@ class SemsearchVectorStore(BasePydanticVectorStore):
         """The index; None before the first node of a new one, whose width is not known."""
         return self._index
 
-    def add(self, nodes: Sequence[BaseNode], **_: Any) -> list[str]:
+    def add(self, nodes: Sequence[BaseNode], **_: object) -> list[str]:
         """Add nodes, or replace those with the same id; their ids."""
         nodes = list({node.node_id: node for node in nodes}.values())
         if nodes:
@@ -122,11 +124,13 @@ class SemsearchVectorStore(BasePydanticVectorStore):
             _indexes.put(self._index, map(_document, nodes), own)
         return [node.node_id for node in nodes]
 
-    def delete(self, ref_doc_id: str, **_: Any) -> None:
+    def delete(self, ref_doc_id: str, **_: object) -> None:
         """Delete the nodes of a document of LlamaIndex."""
         self._delete({"$metadata": {"ref_doc_id": ref_doc_id}})
 
-    def delete_nodes(self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **_: Any) -> None:
+    def delete_nodes(
+        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **_: object
+    ) -> None:
         """Delete the nodes with these ids that pass the filters. Raises UsageError without both."""
         if where := condition(filters, node_ids=node_ids):
             return self._delete(where)
@@ -146,7 +150,7 @@ class SemsearchVectorStore(BasePydanticVectorStore):
             return []
         return [_node(found) for found in self._index.get(where=condition(filters, node_ids=node_ids))]
 
-    def query(self, query: VectorStoreQuery, **_: Any) -> VectorStoreQueryResult:
+    def query(self, query: VectorStoreQuery, **_: object) -> VectorStoreQueryResult:
         """The nodes that answer a query. Raises UsageError for a mode that there is not, BadFilter for a filter."""
         hits = self._hits(query) if self._index is not None else []
         nodes, similarities = [], []
@@ -174,24 +178,25 @@ class SemsearchVectorStore(BasePydanticVectorStore):
             where=condition(query.filters, node_ids=query.node_ids, doc_ids=query.doc_ids),
             group="copy",
         )
-        return _spread(index, list(found), vector, k, query.mmr_threshold) if spread else list(found)
+        return _spread(index, list(found), vector or [], k, query.mmr_threshold) if spread else list(found)
 
-    def _vector(self, index: Index, query: VectorStoreQuery) -> Any:
+    def _vector(self, index: Index, query: VectorStoreQuery) -> list[float]:
         """The vector (d,) of a query: of the index's own encoder where it has one, else LlamaIndex's."""
         if _indexes.has_encoder(index) and query.query_str:
-            return index.encoder.encode([query.query_str], role="query")[0]
+            vector: list[float] = index.encoder.encode([query.query_str], role="query")[0].tolist()
+            return vector
         if query.query_embedding is None:
             raise UsageError("the query has no embedding.", "Give the index of LlamaIndex an embed_model.")
         return query.query_embedding
 
 
-def _spread(index: Index, hits: list[Hit], vector: Any, k: int, threshold: float | None) -> list[Hit]:
+def _spread(index: Index, hits: list[Hit], vector: list[float], k: int, threshold: float | None) -> list[Hit]:
     """`k` of the hits that repeat each other little."""
     if not hits:
         return []
     vectors = index.vectors([hit.id for hit in hits]).tolist()
     _, chosen = get_top_k_mmr_embeddings(
-        list(vector), vectors, similarity_top_k=k, embedding_ids=list(range(len(hits))), mmr_threshold=threshold
+        vector, vectors, similarity_top_k=k, embedding_ids=list(range(len(hits))), mmr_threshold=threshold
     )
     return [hits[at] for at in chosen]
 

@@ -27,7 +27,7 @@ except ImportError as error:
     raise MissingExtra("semsearch.integrations.mteb", "cpu,mteb", "mteb") from error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from semsearch.types import Vectors
 
@@ -50,7 +50,7 @@ class SemsearchModel(AbsEncoder):
         self.mteb_model_meta = _described(self.model)
 
     def encode(
-        self, inputs: Iterable[Mapping[str, Any]], *, prompt_type: PromptType | None = None, **_: Any
+        self, inputs: Iterable[Mapping[str, Sequence[str]]], *, prompt_type: PromptType | None = None, **_: object
     ) -> Vectors:
         """The texts of all batches -> (n, d) float32, rows of length 1."""
         texts = [text for batch in inputs for text in batch["text"]]

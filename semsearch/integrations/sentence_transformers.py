@@ -13,10 +13,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
-from semsearch.encoders.encoder import Encoder
+from semsearch.encoders.encoder import Encoder, LoadOptions
 from semsearch.errors import MissingExtra, UsageError
+from semsearch.types import JsonObject
 
 try:
     import torch
@@ -27,7 +28,9 @@ except ImportError as error:
     raise MissingExtra(what, "cpu,sentence-transformers", "sentence-transformers") from error
 
 
-def sentence_transformer(model: str | Path | Encoder = "default", **options: Any) -> SentenceTransformer:
+def sentence_transformer(
+    model: str | Path | Encoder = "default", **options: Unpack[LoadOptions]
+) -> SentenceTransformer:
     """A model whose `encode`, `encode_query` and `encode_document` give the vectors of an encoder.
 
     `model` is what `Encoder.load` takes, with its `options`, or an encoder. The prompts are those of the encoder's
@@ -51,11 +54,11 @@ class EncoderModule(InputModule):
     def get_embedding_dimension(self) -> int:
         return self.encoder.dim
 
-    def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **_: Any) -> dict[str, Any]:
+    def preprocess(self, inputs: Sequence[object], prompt: str | None = None, **_: object) -> JsonObject:
         """The texts as they are: the encoder has a tokenizer of its own."""
         return {"texts": list(inputs), "prompt": prompt}
 
-    def forward(self, features: dict[str, Any], **_: Any) -> dict[str, Any]:
+    def forward(self, features: JsonObject, **_: object) -> JsonObject:
         """Adds `sentence_embedding` (n, d), unit rows."""
         names = {text: name for name, text in reversed(self.prompts.items())}
         prompt = features["prompt"]
@@ -63,7 +66,7 @@ class EncoderModule(InputModule):
         vectors = self.encoder.encode(features["texts"], **known)
         return {**features, "sentence_embedding": torch.from_numpy(vectors)}
 
-    def save(self, output_path: str, *_: Any, **__: Any) -> None:
+    def save(self, output_path: str, *_: object, **__: object) -> None:
         """Copy the files of the encoder. Raises UsageError for one that is not a bundle."""
         bundle = self.encoder.backend.bundle
         manifest = None if bundle is None else bundle.folder / "encoder.json"
@@ -77,7 +80,7 @@ class EncoderModule(InputModule):
             shutil.copyfile(file, target)
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", *_: Any, **__: Any) -> EncoderModule:
+    def load(cls, model_name_or_path: str, subfolder: str = "", *_: object, **__: object) -> EncoderModule:
         """The encoder that was saved in a folder."""
         return cls(Encoder.load(Path(model_name_or_path, subfolder)))
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -37,6 +36,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.output import console, index_report
 from semsearch.errors import Locked, NotFound
+from semsearch.types import JsonMapping
 from semsearch.utils.atomic_write import scratch_folder
 from semsearch.utils.quantities import count
 
@@ -128,7 +128,7 @@ class IndexJob:
     rules: Rules | None = None
     encoder: str | None = None
     trust: bool = False
-    splitter: Mapping[str, Any] = field(default_factory=dict)
+    splitter: JsonMapping = field(default_factory=dict)
     backend: str | None = None
     store: str = "local"
 

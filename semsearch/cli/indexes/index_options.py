@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from click import Choice
 
@@ -15,6 +15,7 @@ from semsearch.cli.options import JsonFlag, YesFlag, flag, value
 from semsearch.documents import vector_database_files
 from semsearch.documents.parsing import ocr
 from semsearch.errors import UsageError
+from semsearch.types import JsonObject
 from semsearch.utils import plugins
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class PassageOptions:
     chunk_size: Annotated[int | None, value("N", "Tokens per passage.", min=1)] = None
     overlap: Annotated[int | None, value("N", "Tokens shared by neighbouring passages.", min=0)] = None
 
-    def chosen(self) -> dict[str, Any]:
+    def chosen(self) -> JsonObject:
         """The fields of Splitter that the options set."""
         return chosen_of(kind=self.chunk, size=self.chunk_size, overlap=self.overlap)
 
@@ -177,7 +178,7 @@ class RayOptions:
         )
 
 
-def chosen_of(**options: Any) -> dict[str, Any]:
+def chosen_of(**options: object) -> JsonObject:
     """The options that have a value; lists as tuples.
 
     >>> chosen_of(kind=None, size=3, meta=["a", "b"], id="")

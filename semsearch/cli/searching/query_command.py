@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -62,11 +62,12 @@ class HitOptions:
     device: DeviceOption = None
     trust: TrustFlag = False
 
-    def query(self, **fields: Any) -> Query:
-        """A query with these options and these other fields."""
-        shared = ("where", "path", "min_strength", "group", "exact")
+    def query(self) -> Query:
+        """A query with these options."""
         k = settings.load().k if self.k is None else self.k
-        return Query(k=k, **{name: getattr(self, name) for name in shared}, **fields)
+        return Query(
+            k=k, where=self.where, path=self.path, min_strength=self.min_strength, group=self.group, exact=self.exact
+        )
 
     def output_format(self) -> hit_formats.Format:
         """The format, which is never auto. Raises UsageError where --json and --format disagree."""
@@ -158,7 +159,8 @@ def query(
     again: RerankOptions,
 ) -> None:
     """Find the passages closest in meaning to TEXT."""
-    plain = hits.query(
+    plain = replace(
+        hits.query(),
         mode=settings.load({"mode": mode}).mode,
         alpha=alpha,
         more=tuple(_weighted(one, "--more") for one in more or ()),
@@ -180,7 +182,7 @@ def similar(
 
     A number is a passage's id. If a document's id is a number, write document:12.
     """
-    hits.answer(ctx.obj, [("1", hits.query(mode="semantic", like=(parse_id(what),)))])
+    hits.answer(ctx.obj, [("1", replace(hits.query(), mode="semantic", like=(parse_id(what),)))])
 
 
 def _searched(index: semsearch.Index, queries: Sequence[tuple[str, Query]]) -> Iterator[tuple[str, Results]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
@@ -19,6 +19,7 @@ from semsearch.cli.output.progress import sync_progress
 from semsearch.errors import UsageError
 from semsearch.models import bundle as bundles
 from semsearch.models.model_ref import Reference
+from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class FollowUp:
                 f"Pass -n with another name, or remove it first: semsearch rm {self.name}",
             )
 
-    def run(self, options: Options, encoder: Path, out: Path, data: Path | None, *, trust: bool) -> dict[str, Any]:
+    def run(self, options: Options, encoder: Path, out: Path, data: Path | None, *, trust: bool) -> JsonObject:
         """Export the encoder to `out` and build the index; the JSON objects of both, None where not requested.
 
         `data` is the folder of STS test sets, on which an int8 export is checked.
@@ -74,7 +75,7 @@ class FollowUp:
             indexed = self._build(options, Path(exported["folder"]) if exported else encoder, self.index)
         return {"export": exported, "index": indexed}
 
-    def _build(self, options: Options, encoder: Path, path: Path) -> dict[str, Any]:
+    def _build(self, options: Options, encoder: Path, path: Path) -> JsonObject:
         assert self.name is not None
         folder = settings.index_folder(self.name, options.folder())
         opened = (
@@ -90,9 +91,7 @@ class FollowUp:
         return {"name": self.name, "documents": documents, "passages": done.passages, "vectors": done.vectors}
 
 
-def _export(
-    options: Options, encoder: Path, folder: Path, dtype: str, data: Path | None, *, trust: bool
-) -> dict[str, Any]:
+def _export(options: Options, encoder: Path, folder: Path, dtype: str, data: Path | None, *, trust: bool) -> JsonObject:
     """Export the encoder, unless an earlier run of the command did."""
     out = folder.expanduser() / FOLDER
     found = bundles.read(out) if (out / bundles.MANIFEST).is_file() else None

@@ -5,7 +5,7 @@ As far as possible it is checked before torch is imported.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -19,6 +19,7 @@ from semsearch.models import bundle as bundles
 from semsearch.models import model_folders
 from semsearch.models.model_ref import Reference
 from semsearch.training import objectives, require_packages
+from semsearch.types import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
     from semsearch.settings import Settings
@@ -60,7 +61,7 @@ class Plan:
     template: str | None = None
     seeds: tuple[int, ...] = (0,)
     assignments: tuple[str, ...] = ()
-    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
+    hyperparameters: JsonMapping = field(default_factory=dict)
 
     @property
     def reference(self) -> str:
@@ -106,10 +107,10 @@ class Plan:
         found.hyperparameters()  # raises for an invalid value
         return found
 
-    def options(self) -> dict[str, Any]:
+    def options(self) -> JsonObject:
         """The options of the method, each of the type of its default."""
         known = objectives.default_options(self.method)
-        found: dict[str, Any] = {}
+        found: JsonObject = {}
         for word in self.assignments:
             key, _, value = word.partition("=")
             if key not in known:

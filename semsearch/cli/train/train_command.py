@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -28,6 +28,7 @@ from semsearch.cli.train.validation_source import ValidationSource
 from semsearch.errors import UsageError
 from semsearch.models import bundle as bundles
 from semsearch.training import objectives
+from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _preparing(what: str) -> None:
     console.note(f"preparing: {what}")
 
 
-def _print_result(plan: Plan, summary: SeedsResult, followed: dict[str, Any], as_json: bool) -> None:
+def _print_result(plan: Plan, summary: SeedsResult, followed: JsonObject, as_json: bool) -> None:
     best = summary.best
     found = {
         "folder": str(best.folder),
@@ -146,7 +147,7 @@ def _print_result(plan: Plan, summary: SeedsResult, followed: dict[str, Any], as
     console.pairs(_readable(found))
 
 
-def _readable(found: dict[str, Any]) -> dict[str, str]:
+def _readable(found: JsonObject) -> dict[str, str]:
     """The result as lines for people."""
     lines = {key: str(found[key]) for key in ("folder", "method", "base")}
     each = found["seeds"]
