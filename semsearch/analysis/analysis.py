@@ -94,13 +94,13 @@ class Analysis:
 
         Of two reasons for one file the newer counts.
         """
-        found: dict[str, Skipped] = {}
+        skipped: dict[str, Skipped] = {}
         for run in self._reader.runs():
             older = {each["path"]: Skipped(each["path"], each["reason"]) for each in run.get("skipped", ())}
-            found = {**older, **found}
+            skipped = {**older, **skipped}
             if run.get("whole", True):
                 break
-        return list(found.values())
+        return list(skipped.values())
 
     def left_out(self) -> dict[str, dict[str, int]]:
         """What was left out of files on purpose: by file, the letters of each kind, such as navigation.
@@ -131,8 +131,8 @@ class Analysis:
         whole_number("k", k)
         encoder = self._current.now().encoder if self._space.has_encoder else None
         context = bool(self._reader.state().recipe.get("context", False))
-        found = audit.audit(self._reader, self._space, encoder, context=context, sample=sample, k=k)
-        return {**found, "files": dict(Counter(file_states.states(self._reader).values()))}
+        measured = audit.audit(self._reader, self._space, encoder, context=context, sample=sample, k=k)
+        return {**measured, "files": dict(Counter(file_states.states(self._reader).values()))}
 
     def sample_vectors(self, most: int = 20_000, *, letters: int = 400) -> VectorSample:
         """At most `most` passages with their vectors and the first `letters` of their texts, always the same ones.
@@ -227,8 +227,8 @@ class Analysis:
         between("words", words, 0, 1, "It is a share, for example 0.8.")
         if keep not in copies.RULES:
             raise UnknownName("document to keep", str(keep), copies.RULES)
-        wanted = copies.Wanted(threshold, words, exact, keep)
-        return copies.copies(self._reader, self._space, parse_filter(where, values=values), wanted, progress)
+        criteria = copies.Criteria(threshold, words, exact, keep)
+        return copies.copies(self._reader, self._space, parse_filter(where, values=values), criteria, progress)
 
     def clusters(
         self,
@@ -276,9 +276,9 @@ class Analysis:
         documents. An exception of `progress` ends the call. Raises UsageError, BadFilter.
         """
         mining.check_clusters(threshold, min_size, k)
-        wanted = topic_clusters.Wanted(k, threshold, min_size)
+        options = topic_clusters.TopicOptions(k, threshold, min_size)
         return topic_clusters.topics(
-            self._reader, self._space, parse_filter(where, values=values), wanted, group_names, progress
+            self._reader, self._space, parse_filter(where, values=values), options, group_names, progress
         )
 
     def timeline(self, topics: Topics, *, by: Period = "auto", field: str | None = None) -> Timeline:

@@ -47,12 +47,12 @@ def audit(
     with reader.snapshot():
         everything = reader.passage_ids(space=space.id)
         ids, queries = _sampled(reader, space, everything, sample)
-        found, nearest = _recall(reader, space, everything, ids, queries, k)
+        recall, nearest = _recall(reader, space, everything, ids, queries, k)
         again = np.isin(ids, smallest_hashes(ids, ENCODED))  # of all ages
         return {
             "queries": len(ids),
             "k": k,
-            **found,
+            **recall,
             "orphans": _orphans(reader, everything),
             "duplicates": {"passages": _repeated(reader), "near": _share(nearest >= NEAR), "near_cosine": NEAR},
             **_encoded_again(reader, encoder, ids[again], queries[again], context),
@@ -69,18 +69,18 @@ def race_of_backends(
             space.dim,
             reader.state().vectors[space.id],
             partial(reader.vectors, space.id),
-            lambda wanted: reader.vectors(space.id, ids=wanted),
+            lambda chosen: reader.vectors(space.id, ids=chosen),
             ids,
             queries,
             k,
         )
-        found = race.race(trial, progress) if len(ids) else []
+        finishers = race.race(trial, progress) if len(ids) else []
     return {
         "vectors": trial.count,
         "queries": len(ids),
         "k": k,
-        "backends": [asdict(one) for one in found],
-        "fastest": race.fastest(found, recall),
+        "backends": [asdict(one) for one in finishers],
+        "fastest": race.fastest(finishers, recall),
     }
 
 
@@ -100,7 +100,7 @@ def _recall(
     exact = _Measured(lambda rows, n: reader.dense(space.id, rows, n, exact=True), ids, queries[:EXACT_TIMED], k)
     filters = [_filtered(reader, space, everything, ids, queries, k, share) for share in SHARES]
     recalls = [one["recall"] for one in filters if one["recall"] is not None]
-    found = {
+    hits = {
         "exact": plain.exact,
         "recall": None if plain.exact else plain.recall(right),
         "recall_filtered": min(recalls, default=None),
@@ -109,7 +109,7 @@ def _recall(
         "ms_exact": exact.ms,
         "plan": {**plain.plan, "warnings": list(plain.warnings)},
     }
-    return found, _nearest(ids, right)
+    return hits, _nearest(ids, right)
 
 
 def _filtered(
@@ -143,27 +143,27 @@ class _Measured:
 
     def recall(self, right: Dense | None) -> float | None:
         """Share of the right k that was found. A hit counts if it reaches the k-th right cosine: texts may be equal."""
-        hits = wanted = 0
+        hits = neighbours = 0
         for at, (own, answer) in enumerate(zip(self._ids, self._answers, strict=True) if right else ()):
             others = _others(own, right, at)[: self._k]
-            wanted += len(others)
+            neighbours += len(others)
             if len(others):
                 reached = answer.cosines[0][answer.ids[0] != own] >= others[-1] - 1e-6
                 hits += min(len(others), int(reached.sum()))
-        return round(hits / wanted, 4) if wanted else None
+        return round(hits / neighbours, 4) if neighbours else None
 
 
-def _others(own: int, found: Dense | None, at: int) -> Vectors:
+def _others(own: int, dense: Dense | None, at: int) -> Vectors:
     """The cosines of row `at` without the passage `own`, best first."""
-    if found is None:
+    if dense is None:
         return np.empty(0, np.float32)
-    ids = found.ids[at]
-    others: Vectors = found.cosines[at][(ids != own) & (ids >= 0)]
+    ids = dense.ids[at]
+    others: Vectors = dense.cosines[at][(ids != own) & (ids >= 0)]
     return others
 
 
-def _nearest(ids: Ids, found: Dense | None) -> Vectors:
-    best = [_others(own, found, at)[:1] for at, own in enumerate(ids)]
+def _nearest(ids: Ids, dense: Dense | None) -> Vectors:
+    best = [_others(own, dense, at)[:1] for at, own in enumerate(ids)]
     return np.concatenate([np.empty(0, np.float32), *best])
 
 
@@ -200,7 +200,7 @@ def _encoded_again(
     if encoder is None:
         return {"drift": None, "truncation": None}
     try:
-        passages = {found.id: found for found in reader.passages(ids)}  # not those of orphans
+        passages = {passage.id: passage for passage in reader.passages(ids)}  # not those of orphans
         here = [at for at, id_ in enumerate(ids.tolist()) if id_ in passages]
         texts = [passages[id_].embedded(with_context=context) for id_ in ids[here].tolist()]
         before = encoder.truncation.passages

@@ -60,18 +60,18 @@ class ClosestPairs:
         return first, second, cosines
 
 
-def closest_pairs(vectors: Vectors, groups: Sequence[object] | None, found: ClosestPairs) -> None:
-    """Add the pairs of rows of unit vectors (n, d), smaller row first, to `found`; none within one of `groups` (n,)."""
+def closest_pairs(vectors: Vectors, groups: Sequence[object] | None, closest: ClosestPairs) -> None:
+    """Add the pairs of rows of unit vectors (n, d), smaller row first, to `closest`; none within a group of `groups`."""
     group = np.arange(len(vectors)) if groups is None else _numbered(groups)
     for start, cosines in blocks(vectors):
         flat = cosines.ravel()
-        reached = np.flatnonzero(flat >= found.least)
+        reached = np.flatnonzero(flat >= closest.least)
         for at in range(0, len(reached), PIECE):
             some = reached[at : at + PIECE]
-            first, second = np.divmod(some[flat[some] >= found.least], cosines.shape[1])
+            first, second = np.divmod(some[flat[some] >= closest.least], cosines.shape[1])
             apart = (second > first) & (group[first + start] != group[second + start])
             first, second = first[apart], second[apart]
-            found.add(first + start, second + start, cosines[first, second])
+            closest.add(first + start, second + start, cosines[first, second])
 
 
 def near_groups(
@@ -99,8 +99,8 @@ def near_groups(
             if len(joined) > 1:
                 labels[np.isin(labels, joined)] = joined[0]
     order = np.argsort(labels, kind="stable")
-    found = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
-    return sorted((group.tolist() for group in found if len(group) > 1), key=len, reverse=True)
+    groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    return sorted((group.tolist() for group in groups if len(group) > 1), key=len, reverse=True)
 
 
 def blocks(vectors: Vectors) -> Iterator[tuple[int, Vectors]]:

@@ -33,7 +33,7 @@ def communities(vectors: Vectors, threshold: float, least: int) -> list[list[int
         counts[start:end] += close.sum(axis=1)
         counts[end:] += close[:, len(cosines) :].sum(axis=0)
     centres = np.argsort(-counts, kind="stable")[: int((counts >= least).sum())]
-    free, found = np.ones(len(vectors), np.bool_), []
+    free, groups = np.ones(len(vectors), np.bool_), []
     while len(centres):
         columns = np.flatnonzero(free)
         size = max(1, closest_pairs.CELLS // max(1, len(columns)))
@@ -41,10 +41,10 @@ def communities(vectors: Vectors, threshold: float, least: int) -> list[list[int
             members = np.flatnonzero((cosines >= threshold) & free[columns])
             if len(members) >= least:
                 nearest = columns[members[np.argsort(-cosines[members], kind="stable")]]
-                found.append(nearest.tolist())
+                groups.append(nearest.tolist())
                 free[nearest] = False
         centres = centres[size:]
-    return sorted(found, key=len, reverse=True)
+    return sorted(groups, key=len, reverse=True)
 
 
 def k_means(vectors: Vectors, k: int) -> list[list[int]]:
@@ -57,10 +57,10 @@ def k_means(vectors: Vectors, k: int) -> list[list[int]]:
         return []
     centres, codes = _spread(vectors, k), np.full(len(vectors), -1, np.int64)
     for _ in range(ROUNDS):
-        found = np.argmax(vectors @ centres.T, axis=1)
-        if np.array_equal(found, codes):
+        assigned = np.argmax(vectors @ centres.T, axis=1)
+        if np.array_equal(assigned, codes):
             break
-        codes = found
+        codes = assigned
         for one in np.unique(codes):
             mean = vectors[codes == one].sum(axis=0)
             centres[one] = mean / (np.linalg.norm(mean) or 1)

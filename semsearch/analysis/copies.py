@@ -53,7 +53,7 @@ RULES: Mapping[Keep, tuple[Rule, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Criteria:
     """What counts as a copy, and which document is kept: the arguments of `Analysis.copies`."""
 
     threshold: float
@@ -62,17 +62,19 @@ class Wanted:
     keep: Keep
 
 
-def copies(reader: StoreReader, space: Space, condition: Filter | None, wanted: Wanted, report: Report) -> list[Copies]:
+def copies(
+    reader: StoreReader, space: Space, condition: Filter | None, criteria: Criteria, report: Report
+) -> list[Copies]:
     """The copies among the documents that pass the filter, of the document with the most copies first."""
     with reader.snapshot():
         names = reader.document_ids(condition)
         groups = _same_text(reader, names)
-        if not wanted.exact:
-            groups = joined(len(names), [*groups, *_near(reader, space, names, wanted, report)])
-        found: list[Copies] = []
+        if not criteria.exact:
+            groups = joined(len(names), [*groups, *_near(reader, space, names, criteria, report)])
+        copied: list[Copies] = []
         for group in groups:
-            found += _Group(reader, space, [names[at] for at in group], wanted).kept()
-    return sorted(found, key=lambda one: (-len(one.copies), one.keep))
+            copied += _Group(reader, space, [names[at] for at in group], criteria).kept()
+    return sorted(copied, key=lambda one: (-len(one.copies), one.keep))
 
 
 def joined(count: int, groups: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -113,7 +115,9 @@ def _same_text(reader: StoreReader, names: Sequence[str]) -> list[list[int]]:
 # ---- near copies
 
 
-def _near(reader: StoreReader, space: Space, names: Sequence[str], wanted: Wanted, report: Report) -> list[list[int]]:
+def _near(
+    reader: StoreReader, space: Space, names: Sequence[str], criteria: Criteria, report: Report
+) -> list[list[int]]:
     """The places of documents that are alike by their vectors, and perhaps by their words, in groups."""
     with scratch_folder() as folder:
         large = folder if len(names) > COMPARED else None
@@ -127,11 +131,11 @@ def _near(reader: StoreReader, space: Space, names: Sequence[str], wanted: Wante
             vectors[start : start + len(some)] = _rows(reader, space, some)
             for at, name in enumerate(some, start):
                 counted[at] = shared_words.counts(_text(reader, name))
-        alike = shared_words.bound(counted, wanted.words)
+        alike = shared_words.bound(counted, criteria.words)
         if large:
-            return _through_index(reader, space, names, vectors, wanted.threshold, alike, report)
+            return _through_index(reader, space, names, vectors, criteria.threshold, alike, report)
         compared = lambda done: report(Progress(done, len(names), "documents"))  # noqa: E731
-        return closest_pairs.near_groups(vectors, wanted.threshold, alike=alike, progress=compared)
+        return closest_pairs.near_groups(vectors, criteria.threshold, alike=alike, progress=compared)
 
 
 def _table(folder: Path | None, name: str, shape: tuple[int, int], kind: type[Any]) -> NDArray[Any]:
@@ -140,10 +144,10 @@ def _table(folder: Path | None, name: str, shape: tuple[int, int], kind: type[An
 
 def _rows(reader: StoreReader, space: Space, names: Sequence[str]) -> Vectors:
     """The vectors (n, d) of these documents; zeros for one without a vector."""
-    found, rows = document_vectors.means(reader, space, names)
+    present, rows = document_vectors.means(reader, space, names)
     place = {name: at for at, name in enumerate(names)}
     vectors = np.zeros((len(names), space.dim), np.float32)
-    vectors[[place[name] for name in found]] = rows
+    vectors[[place[name] for name in present]] = rows
     return vectors
 
 
@@ -159,7 +163,7 @@ def _through_index(
     """Pairs of places of near copies, found by the neighbours of a document's first, middle and last passage."""
     ids, owners = passages = document_vectors.passages_of(reader, names)
     asked = ids[_three_each(owners)]
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     near = document_vectors.near_pairs(reader, space, asked, passages, NEIGHBOURS, AT_ONCE)
     for done, (one, other, cosines) in enumerate(near):
         report(Progress(done * AT_ONCE, len(asked), "passages"))
@@ -167,8 +171,8 @@ def _through_index(
         first, second = (owners[np.searchsorted(ids, each[close])] for each in (one, other))
         pairs = np.unique(np.stack([first, second], axis=1), axis=0)
         pairs = pairs[np.einsum("ij,ij->i", vectors[pairs[:, 0]], vectors[pairs[:, 1]]) >= threshold]
-        found += [[a, b] for a, b in pairs.tolist() if alike(a, np.array([b]))[0]]
-    return found
+        groups += [[a, b] for a, b in pairs.tolist() if alike(a, np.array([b]))[0]]
+    return groups
 
 
 def _three_each(owners: NDArray[np.int64]) -> Ids:
@@ -185,16 +189,16 @@ def _three_each(owners: NDArray[np.int64]) -> Ids:
 class _Group:
     """Documents that may repeat each other, and what decides whether they do."""
 
-    def __init__(self, reader: StoreReader, space: Space, names: Sequence[str], wanted: Wanted) -> None:
-        self._reader, self._wanted, self._rules = reader, wanted, RULES[wanted.keep]
+    def __init__(self, reader: StoreReader, space: Space, names: Sequence[str], criteria: Criteria) -> None:
+        self._reader, self._criteria, self._rules = reader, criteria, RULES[criteria.keep]
         rows = list(reader.document_rows(names))
-        self._known = {row.uri: row.listed() for row in rows}
+        self._listed = {row.uri: row.listed() for row in rows}
         self._hashes = {row.uri: row.sha256 for row in rows}
         self._vectors = dict(zip(names, _rows(reader, space, names), strict=True))
 
     def kept(self) -> Iterator[Copies]:
         """The documents to keep, the preferred one first, each with those of the others that are copies of it."""
-        rest = sorted(self._known, key=lambda name: [rank(self._known[name]) for _, rank in self._rules])
+        rest = sorted(self._listed, key=lambda name: [rank(self._listed[name]) for _, rank in self._rules])
         while len(rest) > 1:
             keep, *others = rest
             copies = self._copies(keep, others)
@@ -206,23 +210,23 @@ class _Group:
     def _copies(self, keep: str, others: Sequence[str]) -> list[Copy]:
         cosines = np.stack([self._vectors[name] for name in others]) @ self._vectors[keep]
         original: list[str] | None = None
-        found = []
+        copies = []
         for name, cosine in zip(others, np.clip(cosines, -1, 1).tolist(), strict=True):
             if self._hashes[name] == self._hashes[keep]:
-                found.append(Copy(name, "exact", cosine, 1.0))
-            elif not self._wanted.exact and cosine >= self._wanted.threshold:
+                copies.append(Copy(name, "exact", cosine, 1.0))
+            elif not self._criteria.exact and cosine >= self._criteria.threshold:
                 original = shared_words.words(_text(self._reader, keep)) if original is None else original
                 words = shared_words.words(_text(self._reader, name))
                 kind: Literal["same words", "near"] = "same words" if words == original else "near"
-                found.append(Copy(name, kind, cosine, shared_words.shared(words, original)))
-        close = [copy for copy in found if copy.shared_words >= self._wanted.words]
+                copies.append(Copy(name, kind, cosine, shared_words.shared(words, original)))
+        close = [copy for copy in copies if copy.shared_words >= self._criteria.words]
         return sorted(close, key=lambda copy: (KINDS.index(copy.kind), -copy.cosine, copy.document))
 
     def _why(self, keep: str, copies: Sequence[Copy]) -> str:
         """The first of the rules by which the document to keep precedes all of its copies."""
-        ranks = ((why, rank(self._known[keep]), rank) for why, rank in self._rules)
-        found = (why for why, own, rank in ranks if all(rank(self._known[copy.document]) != own for copy in copies))
-        return next(found, self._rules[-1][0])
+        ranks = ((why, rank(self._listed[keep]), rank) for why, rank in self._rules)
+        reasons = (why for why, own, rank in ranks if all(rank(self._listed[copy.document]) != own for copy in copies))
+        return next(reasons, self._rules[-1][0])
 
 
 def _text(reader: StoreReader, name: str) -> str:

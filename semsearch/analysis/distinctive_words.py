@@ -47,9 +47,9 @@ def _distinctive(inside: Counter[str], everywhere: Counter[str], size: int, tota
         return share * log(share / (rest + 1 / total))
 
     least = 2 if size > 3 else 1
-    found = sorted((word for word in inside if inside[word] >= least), key=lambda word: (-score(word), word))
+    words = sorted((word for word in inside if inside[word] >= least), key=lambda word: (-score(word), word))
     best: list[str] = []
-    for word in found:
+    for word in words:
         if score(word) <= 0 or len(best) == NAMED:
             break
         if not any(word[:4] == other[:4] for other in best if len(word) > 3):  # engine, engines

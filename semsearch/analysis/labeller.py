@@ -70,10 +70,10 @@ class Labeller:
 
     def label(self, vectors: Vectors) -> list[Label]:
         """The label of each of n unit vectors (n, d)."""
-        found: list[Label] = []
+        labels: list[Label] = []
         for start in range(0, len(vectors), AT_ONCE):
-            found += self._chosen(self._scores(vectors[start : start + AT_ONCE], np.ones(len(self._codes), np.bool_)))
-        return found
+            labels += self._chosen(self._scores(vectors[start : start + AT_ONCE], np.ones(len(self._codes), np.bool_)))
+        return labels
 
     def _chosen(self, scores: NDArray[np.float32]) -> list[Label]:
         chances, best = softmax(scores / self._temperature), scores.argmax(axis=1)
@@ -186,8 +186,8 @@ def label_documents(
     reader: StoreReader, space: Space, names: Sequence[str], labeller: Labeller, report: Callable[[Progress], None]
 ) -> dict[str, Label]:
     """The labels of those of the documents that have a vector. Call it inside a snapshot."""
-    found: dict[str, Label] = {}
+    labels: dict[str, Label] = {}
     for at, (some, rows) in enumerate(document_vectors.blocks(reader, space, names)):
         report(Progress(at * document_vectors.BLOCK, len(names), "documents"))
-        found |= zip(some, labeller.label(rows), strict=True)
-    return found
+        labels |= zip(some, labeller.label(rows), strict=True)
+    return labels

@@ -41,38 +41,38 @@ def layout(
     progress: Callable[[Progress], None],
 ) -> Layout:
     """The layout of at most `most` passages; by UMAP the kept one where it fits, else a new one, which is then kept."""
-    found = sampling.sample(reader, space, most, letters)
-    if method == "pca" or len(found) < 3:
-        places, share = principal(found.vectors)
-        return Layout(found, places, "pca", share)
-    if (kept := fitting(reader.location, space, found)) is not None:
-        return Layout(found, kept, "umap")
-    places = umap_process.places(found.vectors, progress)
+    drawn = sampling.sample(reader, space, most, letters)
+    if method == "pca" or len(drawn) < 3:
+        places, share = principal(drawn.vectors)
+        return Layout(drawn, places, "pca", share)
+    if (kept := fitting(reader.location, space, drawn)) is not None:
+        return Layout(drawn, kept, "umap")
+    places = umap_process.places(drawn.vectors, progress)
     try:
-        layout_file.write(reader.location, method, space.fingerprint, KeptLayout(found.ids, places))
+        layout_file.write(reader.location, method, space.fingerprint, KeptLayout(drawn.ids, places))
     except OSError as error:
         LOG.warning("the layout of %s is not kept: %s.", reader.name, error.strerror or error)
-    return Layout(found, places, "umap")
+    return Layout(drawn, places, "umap")
 
 
-def fitting(folder: Path, space: Space, found: VectorSample) -> Places | None:
+def fitting(folder: Path, space: Space, drawn: VectorSample) -> Places | None:
     """Places (n, 2) of the sample by the kept layout; None where there is none, or too much is new."""
     kept = layout_file.read(folder, "umap", space.fingerprint)
-    if kept is None or not len(found):
+    if kept is None or not len(drawn):
         return None
-    at = np.searchsorted(kept.ids, found.ids).clip(max=max(0, len(kept.ids) - 1))
-    known = kept.ids[at] == found.ids if len(kept.ids) else np.zeros(len(found), np.bool_)
-    if (~known).mean() > NEW:
+    at = np.searchsorted(kept.ids, drawn.ids).clip(max=max(0, len(kept.ids) - 1))
+    placed = kept.ids[at] == drawn.ids if len(kept.ids) else np.zeros(len(drawn), np.bool_)
+    if (~placed).mean() > NEW:
         return None
-    places = np.where(known[:, None], kept.places[at], np.float32(0))
-    return _with_new(places, known, found.vectors)
+    places = np.where(placed[:, None], kept.places[at], np.float32(0))
+    return _with_new(places, placed, drawn.vectors)
 
 
-def _with_new(places: Places, known: NDArray[np.bool_], vectors: Vectors) -> Places:
+def _with_new(places: Places, placed: NDArray[np.bool_], vectors: Vectors) -> Places:
     """The places with those of new passages filled in: the median of the nearest known ones."""
-    rows = np.flatnonzero(known)
-    for start in range(0, int((~known).sum()), AT_ONCE):
-        new = np.flatnonzero(~known)[start : start + AT_ONCE]
+    rows = np.flatnonzero(placed)
+    for start in range(0, int((~placed).sum()), AT_ONCE):
+        new = np.flatnonzero(~placed)[start : start + AT_ONCE]
         near = min(BETWEEN, len(rows))
         nearest = rows[np.argpartition(-(vectors[new] @ vectors[rows].T), near - 1, axis=1)[:, :near]]
         places[new] = np.median(places[nearest], axis=1)

@@ -61,9 +61,9 @@ def paraphrase_mining(
     vectors = vectors_of(texts, encoder)
     if groups is not None and len(groups) != len(vectors):
         raise UsageError(f"there are {len(vectors)} texts and {len(groups)} groups.", "Pass one group for each text.")
-    found = ClosestPairs(threshold, max_pairs)
-    closest_pairs(vectors, groups, found)
-    return found.pairs()
+    closest = ClosestPairs(threshold, max_pairs)
+    closest_pairs(vectors, groups, closest)
+    return closest.pairs()
 
 
 def near_duplicates(
@@ -167,17 +167,17 @@ def passage_pairs(
     reader: StoreReader, space: Space, condition: Filter | None, threshold: float, max_pairs: int
 ) -> list[Pair[int]]:
     """The closest pairs of passages of different documents that pass the filter, as passage ids."""
-    found = ClosestPairs(threshold, max_pairs)
+    closest = ClosestPairs(threshold, max_pairs)
     with reader.snapshot():
         ids, owners = passages_of(reader, reader.document_ids(condition))
         if len(ids) > EXACT:
             for one, other, cosines in near_pairs(reader, space, ids, (ids, owners), NEIGHBOURS, AT_ONCE):
-                close = cosines >= found.least
-                found.add(np.minimum(one, other)[close], np.maximum(one, other)[close], cosines[close])
-            return found.pairs()
-        vectors, known = np.empty((len(ids), space.dim), np.float32), np.empty(0, np.int64)
+                close = cosines >= closest.least
+                closest.add(np.minimum(one, other)[close], np.maximum(one, other)[close], cosines[close])
+            return closest.pairs()
+        vectors, read = np.empty((len(ids), space.dim), np.float32), np.empty(0, np.int64)
         for some, rows in reader.vectors(space.id, ids=ids):
-            vectors[len(known) : len(known) + len(some)] = rows
-            known = np.append(known, some)
-    closest_pairs(vectors[: len(known)], owners[np.searchsorted(ids, known)].tolist(), found)
-    return [Pair(score, int(known[first]), int(known[second])) for score, first, second in found.pairs()]
+            vectors[len(read) : len(read) + len(some)] = rows
+            read = np.append(read, some)
+    closest_pairs(vectors[: len(read)], owners[np.searchsorted(ids, read)].tolist(), closest)
+    return [Pair(score, int(read[first]), int(read[second])) for score, first, second in closest.pairs()]

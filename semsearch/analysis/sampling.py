@@ -21,22 +21,22 @@ AT_ONCE = 2_000  # passages that are read at a time
 
 def sample(reader: StoreReader, space: Space, most: int, letters: int) -> VectorSample:
     """At most `most` passages with their vectors in `space`, by id, each text cut after `letters`. Raises Corrupt."""
-    known = reader.passage_ids(space=space.id)
-    chosen = smallest_hashes(known, most)
+    everything = reader.passage_ids(space=space.id)
+    chosen = smallest_hashes(everything, most)
     vectors = np.zeros((len(chosen), space.dim), np.float32)
     passages: list[StoredPassage] = []
     for ids, rows in reader.vectors(space.id, ids=chosen, chunk=AT_ONCE):
-        found = reader.passages(ids)  # one that was deleted meanwhile is left out
-        here = np.isin(ids, [passage.id for passage in found])
-        vectors[len(passages) : len(passages) + len(found)] = rows[here]
-        passages += found
+        some = reader.passages(ids)  # one that was deleted meanwhile is left out
+        here = np.isin(ids, [passage.id for passage in some])
+        vectors[len(passages) : len(passages) + len(some)] = rows[here]
+        passages += some
     return VectorSample(
         ids=np.array([passage.id for passage in passages], np.int64),
         vectors=vectors[: len(passages)],
         documents=tuple(passage.document for passage in passages),
         texts=tuple(passage.text[:letters] for passage in passages),
         metadata=tuple(passage.metadata for passage in passages),
-        total=len(known),
+        total=len(everything),
     )
 
 

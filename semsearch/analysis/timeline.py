@@ -22,13 +22,13 @@ def timeline(reader: StoreReader, topics: Topics, by: str, field: str | None) ->
     if by not in get_args(Period):
         raise UnknownName("period", by, get_args(Period))
     days = [list(_days(reader, topic.documents, field)) for topic in topics]
-    known = sorted(day for each in days for day in each if day)
-    if not known:
+    dates = sorted(day for each in days for day in each if day)
+    if not dates:
         what = f"a date under {field!r}" if field else "a date"
         raise NotFound(f"no document has {what}.", "Name the metadata key with the date.", "Pass --date-field KEY.")
-    period = _fitting(known) if by == "auto" else by
+    period = _fitting(dates) if by == "auto" else by
     letters = LETTERS[period]
-    periods = list(_between(known[0], known[-1], period))
+    periods = list(_between(dates[0], dates[-1], period))
     counted = [Counter(day.isoformat()[:letters] for day in each if day) for each in days]
     counts = tuple(tuple(each[one] for one in periods) for each in counted)
     return Timeline(tuple(periods), counts, sum(day is None for each in days for day in each))
@@ -41,18 +41,18 @@ def _days(reader: StoreReader, names: Sequence[str], field: str | None) -> Itera
 
 def days(reader: StoreReader, names: Sequence[str], field: str | None) -> dict[str, str]:
     """The ISO day of each of these documents that has one."""
-    found: dict[str, str] = {}
+    days: dict[str, str] = {}
     for row in reader.document_rows(names):
         if day := day_of(row.listed(), field):
-            found[row.uri] = day.isoformat()
-    return found
+            days[row.uri] = day.isoformat()
+    return days
 
 
 def day_of(document: JsonObject, field: str | None) -> date | None:
     """The day of a document: of its metadata `field`; without one of `date`, else of its file."""
-    found = _parsed(document["metadata"].get(field or "date"))
-    if found or field:
-        return found
+    day = _parsed(document["metadata"].get(field or "date"))
+    if day or field:
+        return day
     return date.fromtimestamp(document["mtime"] / 1e9) if document["mtime"] else None
 
 

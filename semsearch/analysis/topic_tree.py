@@ -51,8 +51,8 @@ def nested_topics(
     whole_number("least", least)
     if len(vectors) != len(texts):
         raise UsageError(f"there are {len(vectors)} vectors and {len(texts)} texts.", "Pass a text for each vector.")
-    found = list(_inside(vectors, texts, np.arange(len(texts)), k, 0))
-    level = found
+    topics = list(_inside(vectors, texts, np.arange(len(texts)), k, 0))
+    level = topics
     for depth in range(1, levels):
         level = [
             finer
@@ -60,8 +60,8 @@ def nested_topics(
             if len(topic.rows) >= 2 * least
             for finer in _inside(vectors, texts, np.array(topic.rows), min(INSIDE, len(topic.rows) // least), depth)
         ]
-        found += level
-    return found
+        topics += level
+    return topics
 
 
 def _inside(

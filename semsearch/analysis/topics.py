@@ -38,7 +38,7 @@ Named: TypeAlias = Callable[[Sequence[str], "NDArray[np.int64]"], list[str]]  # 
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TopicOptions:
     """How to cluster: the arguments of `Analysis.topics`."""
 
     k: int | None
@@ -47,12 +47,12 @@ class Wanted:
 
 
 def topics(
-    reader: StoreReader, space: Space, condition: Filter | None, wanted: Wanted, name: Named, report: Report
+    reader: StoreReader, space: Space, condition: Filter | None, options: TopicOptions, name: Named, report: Report
 ) -> Topics:
     """Clusters of the documents that pass the filter, the largest first; `name` names them by their texts."""
     with reader.snapshot():
         names = reader.document_ids(condition)
-        close = wanted.threshold is not None or wanted.min_size is not None
+        close = options.threshold is not None or options.min_size is not None
         if close and len(names) > COMPARED:
             raise UsageError(
                 f"a threshold needs every document compared with every other one, and these are {len(names):,}.",
@@ -62,13 +62,13 @@ def topics(
         every = 1 if close else -(-len(names) // FITTED) or 1
         fitted, vectors = document_vectors.means(reader, space, names[::every])
         groups = mining.clustered(
-            vectors, wanted.threshold, wanted.min_size, wanted.k or (None if close else best_k(vectors))
+            vectors, options.threshold, options.min_size, options.k or (None if close else best_k(vectors))
         )
         if every == 1:
-            found = _Assigned(fitted, vectors, groups)
+            assigned = _Assigned(fitted, vectors, groups)
         else:
-            found = _joined(reader, space, names, np.stack([_centre(vectors[group]) for group in groups]), report)
-        return found.topics(reader, name)
+            assigned = _joined(reader, space, names, np.stack([_centre(vectors[group]) for group in groups]), report)
+        return assigned.topics(reader, name)
 
 
 def best_k(vectors: Vectors) -> int:
@@ -130,7 +130,7 @@ class _Assigned:
         grouped = [order[self._codes[order] == code] for code in range(len(self._sums))]
         codes = sorted((code for code, rows in enumerate(grouped) if len(rows)), key=lambda code: -len(grouped[code]))
         named = self._named(reader, name, [grouped[code] for code in codes])
-        found = [
+        topics = [
             Topic(
                 called,
                 tuple(self._names[row] for row in grouped[code]),
@@ -140,7 +140,7 @@ class _Assigned:
             for code, called in zip(codes, named, strict=True)
         ]
         others = tuple(self._names[row] for row in np.flatnonzero(self._codes < 0))
-        return Topics(tuple(found), others, coherence(self._total, len(self._names)))
+        return Topics(tuple(topics), others, coherence(self._total, len(self._names)))
 
     def _named(self, reader: StoreReader, name: Named, groups: Sequence[NDArray[np.int64]]) -> list[str]:
         """A name for each group, by the texts of its documents; of many, of a share of each group."""
@@ -155,11 +155,11 @@ def coherence(total: NDArray[np.float64], count: int) -> float:
 
 
 def _joined(reader: StoreReader, space: Space, names: Sequence[str], centres: Vectors, report: Report) -> _Assigned:
-    found = _Assigned([], np.empty((0, space.dim), np.float32), [[] for _ in centres])
+    assigned = _Assigned([], np.empty((0, space.dim), np.float32), [[] for _ in centres])
     for at, (some, rows) in enumerate(document_vectors.blocks(reader, space, names)):
         report(Progress(at * document_vectors.BLOCK, len(names), "documents"))
-        found.add(some, rows, centres)
-    return found
+        assigned.add(some, rows, centres)
+    return assigned
 
 
 def _centre(vectors: Vectors) -> Vectors:

@@ -68,8 +68,8 @@ def places(vectors: Vectors, progress: Callable[[Progress], None]) -> NDArray[np
         if process.returncode:
             lines = _said(folder).strip().splitlines() or ["no message"]
             raise SemsearchError(f"UMAP failed: {lines[-1][:300]}", "Use PCA instead.")
-        found: NDArray[np.float32] = np.load(folder / PLACED, allow_pickle=False)
-        return found
+        places: NDArray[np.float32] = np.load(folder / PLACED, allow_pickle=False)
+        return places
 
 
 def step(said: str) -> Progress:
@@ -87,8 +87,8 @@ def step(said: str) -> Progress:
 def _further(said: str, done: int) -> int:
     """The steps that are done of a stage."""
     if done == STAGES[0][2]:
-        found = EPOCHS.findall(said)
-        return int((STEPS - done) * int(found[-1]) / 100) if found else 0
+        epochs = EPOCHS.findall(said)
+        return int((STEPS - done) * int(epochs[-1]) / 100) if epochs else 0
     rounds = ROUNDS.findall(said) if done == STAGES[1][2] else []
     return int(200 * int(rounds[-1][0]) / max(1, int(rounds[-1][1]))) if rounds else 0
 

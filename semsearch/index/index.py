@@ -134,8 +134,8 @@ class Index:
         space = self.store.space
         if encoder is None and (space.has_encoder or dimensions != space.dim):
             self.close()
-            found = f"encoder {space.name} and " if space.has_encoder else ""
-            raise UsageError(f"index {self.name} has {found}vectors of width {space.dim}.", "Use another name.")
+            contents = f"encoder {space.name} and " if space.has_encoder else ""
+            raise UsageError(f"index {self.name} has {contents}vectors of width {space.dim}.", "Use another name.")
         return self
 
     @classmethod
@@ -265,13 +265,13 @@ class Index:
         `reembed`, or "kept". `reference` loads the encoder of a space; "" where it is not known.
         """
         with self._reader.snapshot():
-            found = self._reader.info()
+            info = self._reader.info()
             more = {
                 one.space.id: {"state": "kept" if one.complete else "unfinished", "reference": one.encoder}
                 for one in other_spaces(self._reader)
             }
-        current = {"state": "current", "reference": found["recipe"].get("encoder", "default") or ""}
-        return {**found, "spaces": [{**space, **more.get(space["id"], current)} for space in found["spaces"]]}
+        current = {"state": "current", "reference": info["recipe"].get("encoder", "default") or ""}
+        return {**info, "spaces": [{**space, **more.get(space["id"], current)} for space in info["spaces"]]}
 
     @overload
     def get(self, target: int | str) -> JsonObject: ...
@@ -302,15 +302,15 @@ class Index:
         """
         if target is None:
             reading.check_page(limit, offset)
-            wanted = None if ids is None else several(ids, "get", "ids", str)
+            names = None if ids is None else several(ids, "get", "ids", str)
             last = -1 if limit is None else offset + limit
             condition = parse_filter(where, values=values)
             with self._reader.snapshot():
-                names = self._reader.document_ids(condition, ids=wanted, limit=last)
+                names = self._reader.document_ids(condition, ids=names, limit=last)
                 return list(map(reading.document, self._reader.full_documents(names[offset:])))
         with self._reader.snapshot():
-            if isinstance(target, int) and (found := self._reader.passages(row_ids([target]))):
-                return reading.passage(found[0])
+            if isinstance(target, int) and (passages := self._reader.passages(row_ids([target]))):
+                return reading.passage(passages[0])
             document = next(iter(self._reader.full_documents([str(target)])), None)
         if document is None:
             raise NotFound(f"index {self.name} has no passage or document {str(target)!r}.", "Use the id of a hit.")
@@ -333,10 +333,10 @@ class Index:
     ) -> list[JsonObject]:
         """The documents (all, or those of `ids`) by id: id, title, passages, size, time, metadata."""
         reading.check_page(None if limit == -1 else limit, offset)
-        wanted = None if ids is None else several(ids, "documents", "ids", str)
+        chosen = None if ids is None else several(ids, "documents", "ids", str)
         with self._reader.snapshot():
             last = -1 if limit < 0 else offset + limit
-            names = self._reader.document_ids(parse_filter(None, path), ids=wanted, limit=last)[offset:]
+            names = self._reader.document_ids(parse_filter(None, path), ids=chosen, limit=last)[offset:]
             return [row.listed() for row in self._reader.document_rows(names)]
 
     def count(self, where: Where | None = None, *, values: Mapping[str, object] | None = None) -> int:
@@ -373,7 +373,7 @@ class Index:
         with self._reader.snapshot():
             if not self._reader.document_ids(None, ids=[document]):
                 raise NotFound(f"index {self.name} has no document {document!r}.", "It may have been deleted.")
-            return [reading.passage(found) for found in self._reader.passages(self._reader.passage_ids([document]))]
+            return [reading.passage(passage) for passage in self._reader.passages(self._reader.passage_ids([document]))]
 
     def page_image(self, document: str, page: int, *, width: int = 1400, text: str = "") -> PageImage:
         """Page `page` (from 1; past the end, the last) of the PDF that a document was read from, as PNG; and where the
@@ -474,13 +474,13 @@ class Index:
 
         New metadata embeds nothing. Raises NotFound, UsageError for the id of a document that came from a file.
         """
-        wanted = [ids] if isinstance(ids, str) else several(ids, "update", "ids", str)
+        names = [ids] if isinstance(ids, str) else several(ids, "update", "ids", str)
         if metadata is not None and not isinstance(metadata, Mapping):
             raise UsageError(f"metadata must be a mapping, not {metadata!r}.", 'Write metadata={"year": 2024}.')
-        if text is not None and len(wanted) != 1:
-            raise UsageError(f"a text belongs to one document, not to {len(wanted)}.", "Update each by itself.")
+        if text is not None and len(names) != 1:
+            raise UsageError(f"a text belongs to one document, not to {len(names)}.", "Update each by itself.")
         with self.store.writing() as writer:
-            return writer.add([self._updated(name, metadata or {}, text) for name in wanted])
+            return writer.add([self._updated(name, metadata or {}, text) for name in names])
 
     def annotate(self, ids: str | Sequence[str], metadata: Mapping[str, object]) -> int:
         """Set keys of the metadata of documents, also of those from files; how many documents changed.
@@ -488,11 +488,11 @@ class Index:
         A key with None is removed. What is set here stays when a file is read again. Nothing is embedded. Raises
         NotFound, UsageError for a key that the documents have of themselves, Unreadable for what is no JSON, Locked.
         """
-        wanted = [ids] if isinstance(ids, str) else several(ids, "annotate", "ids", str)
+        names = [ids] if isinstance(ids, str) else several(ids, "annotate", "ids", str)
         if not isinstance(metadata, Mapping) or not all(isinstance(key, str) and key for key in metadata):
             raise UsageError(f"metadata must be a mapping, not {metadata!r}.", 'Write annotate(ids, {"tag": "read"}).')
         with self.store.writing(needs_encoder=False) as writer:
-            return writer.annotate(wanted, metadata)
+            return writer.annotate(names, metadata)
 
     def _updated(self, name: str, metadata: Mapping[str, object], text: str | None) -> Document:
         document = next(iter(self._reader.full_documents([name])), None)
@@ -529,11 +529,11 @@ class Index:
 
         Raises NotFound for a path that is not there, GuardRail for `/` and the like, Locked.
         """
-        wanted = [Path(paths)] if isinstance(paths, (str, Path)) else list(map(Path, several(paths, "sync", "paths")))
+        sources = [Path(paths)] if isinstance(paths, (str, Path)) else list(map(Path, several(paths, "sync", "paths")))
         with self.store.writing(dry_run=True) as planning:
-            planning.plan(wanted, options)  # may refuse, so before the lock is taken
+            planning.plan(sources, options)  # may refuse, so before the lock is taken
         with self.store.writing(dry_run=options is not None and options.dry_run) as writer:
-            return writer.sync(wanted, options, progress)
+            return writer.sync(sources, options, progress)
 
     def delete(
         self,

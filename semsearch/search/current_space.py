@@ -33,14 +33,14 @@ class InUse(NamedTuple):
 class CurrentSpace:
     """Follows the store from space to space, or stays with the `chosen` one. Threads may share it.
 
-    wanted: the encoder of the caller, None for the one on record; owned: it was loaded for the index, which closes it.
+    encoder: that of the caller, None for the one on record; owned: it was loaded for the index, which closes it.
     encoders: a pool from which loaded ones are borrowed. `query_cache_size` and `like_files` are as for `Index.open`.
     """
 
     def __init__(
         self,
         reader: StoreReader,
-        wanted: EncoderLike | str | None,
+        encoder: EncoderLike | str | None,
         *,
         owned: bool = False,
         chosen: int | None = None,
@@ -50,7 +50,7 @@ class CurrentSpace:
     ) -> None:
         self.chosen = chosen
         self._reader = reader
-        self._wanted, self._owned = wanted, owned
+        self._encoder, self._owned = encoder, owned
         self._query_cache_size = query_cache_size
         self._like_files, self._encoders = like_files, encoders
         self._following = threading.Lock()
@@ -83,7 +83,7 @@ class CurrentSpace:
 
     def switch(self, encoder: EncoderLike, *, owned: bool) -> InUse:
         """Use the store's current space, which is of this encoder, from now on."""
-        self._wanted, self._owned = encoder, owned
+        self._encoder, self._owned = encoder, owned
         return self._use(self._reader.state().spaces[0])
 
     def close(self) -> None:
@@ -94,10 +94,10 @@ class CurrentSpace:
     def _space(self) -> Space:
         """The current space, or the chosen one. Raises NotFound."""
         spaces = self._reader.state().spaces
-        found = spaces[0] if self.chosen is None else next((one for one in spaces if one.id == self.chosen), None)
-        if found is None:
+        space = spaces[0] if self.chosen is None else next((one for one in spaces if one.id == self.chosen), None)
+        if space is None:
             raise NotFound(f"index {self._reader.name} has no space {self.chosen}.", "See the spaces of info().")
-        return found
+        return space
 
     def _use(self, space: Space) -> InUse:
         self._retired.append(self._in_use.encoder)
@@ -114,7 +114,7 @@ class CurrentSpace:
             space.fingerprint,
             space.dim,
             recorded=references.get(space.id, recipe.get("encoder", "default")),
-            encoder=self._wanted,
+            encoder=self._encoder,
             owned=self._owned,
             fetch=not recipe_trust.encoder(recipe),
             pool=self._encoders,

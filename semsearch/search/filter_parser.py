@@ -163,8 +163,8 @@ def _parser() -> Lark:
 
 
 def _joined(node: type[And | Or], parts: tuple[Any, ...]) -> Filter:
-    found = tuple(part for part in parts if not isinstance(part, str))  # a token is a str
-    return found[0] if len(found) == 1 else node(found)
+    conditions = tuple(part for part in parts if not isinstance(part, str))  # a token is a str
+    return conditions[0] if len(conditions) == 1 else node(conditions)
 
 
 def _compare(name: Token, sign: Token, *rest: Any) -> Filter:
@@ -305,25 +305,25 @@ def _bad(token: Token, what: str, fix: str) -> BadFilter:
 
 def _explain(expression: str, error: UnexpectedInput) -> NoReturn:
     """An error about the first place where the expression is no longer a filter."""
-    wanted: set[str] = set()
-    for known in ("accepts", "expected", "allowed"):  # the first is exact, but not every error of lark has it
-        wanted = wanted or set(getattr(error, known, None) or ())
+    expected: set[str] = set()
+    for attribute in ("accepts", "expected", "allowed"):  # the first is exact, but not every error of lark has it
+        expected = expected or set(getattr(error, attribute, None) or ())
     at = error.pos_in_stream
     rest = expression[at:] if at is not None and at >= 0 else ""
     if getattr(getattr(error, "token", None), "type", "") == "$END":
         rest = ""
-    found = re.match(r"\w+|[^\w\s]+|", rest)
-    word = found[0] if found else ""
+    match = re.match(r"\w+|[^\w\s]+|", rest)
+    word = match[0] if match else ""
     before = " ".join(expression[: len(expression) - len(rest)].split())[-40:]
     place = f"{before} ⟨{word[:20]}⟩ {' '.join(rest[len(word) :].split())[:20]}".strip()
     if rest:
         problem = f"the filter has an error at character {len(expression) - len(rest) + 1}: {place}."
     else:
         problem = f"the filter is incomplete after {before!r}."
-    raise BadFilter(f"{problem} Expected {_names(wanted)}.", _hint(wanted, word))
+    raise BadFilter(f"{problem} Expected {_names(expected)}.", _hint(expected, word))
 
 
-def _names(wanted: set[str]) -> str:
+def _names(expected: set[str]) -> str:
     kinds: list[tuple[str, Callable[[set[str]], bool]]] = [
         ("a field", lambda w: "FIELD" in w),
         ("an operator", lambda w: "OP" in w),
@@ -336,13 +336,13 @@ def _names(wanted: set[str]) -> str:
         ("a closing parenthesis", lambda w: "RPAR" in w),
         ("the end", lambda w: w == {"$END"}),
     ]
-    return " or ".join(name for name, fits in kinds if fits(wanted)) or "something else"
+    return " or ".join(name for name, fits in kinds if fits(expected)) or "something else"
 
 
-def _hint(wanted: set[str], word: str) -> str:
-    if "OP" in wanted:
+def _hint(expected: set[str], word: str) -> str:
+    if "OP" in expected:
         return _operators(word)
-    if "AND" in wanted and word:
+    if "AND" in expected and word:
         return "A text with spaces needs quotes: 'new york'."
     return "Write one like: year > 2020 and lang = 'en'."
 

@@ -91,7 +91,7 @@ def _members(
     for one in ranked:
         if one in owners:
             groups.setdefault(owners[one], []).append(one)
-    return {found[0]: found for found in groups.values()}
+    return {members[0]: members for members in groups.values()}
 
 
 def _same(passage: StoredPassage, hits: Sequence[CollapsedHit]) -> int | None:

@@ -83,9 +83,9 @@ def check(query: Query, *, has_vector: bool = False) -> None:
     """Raises UsageError for a query that cannot be answered, with the remedy."""
     whole_number("k", query.k, command="For example: -k 10")
     whole_number("offset", query.offset, least=0)
-    for name, value, known in (("mode", query.mode, get_args(Mode)), ("group", query.group, get_args(Group))):
-        if value not in known:
-            raise UnknownName(name, str(value), known)
+    for name, value, choices in (("mode", query.mode, get_args(Mode)), ("group", query.group, get_args(Group))):
+        if value not in choices:
+            raise UnknownName(name, str(value), choices)
     for name, text in (("text", query.text), ("where", query.where or ""), ("path", query.path or "")):
         if not isinstance(text, str):
             raise UsageError(f"{name} must be a string, not {text!r}.", "Put it in quotes.")
@@ -131,10 +131,10 @@ def _check_reranking(query: Query) -> None:
     if query.rerank is None:
         return
     if isinstance(query.rerank, str):
-        known = bool(query.rerank.strip())
+        is_reranker = bool(query.rerank.strip())
     else:
-        known = all(hasattr(query.rerank, member) for member in ("name", "fingerprint", "score"))
-    if not known:
+        is_reranker = all(hasattr(query.rerank, member) for member in ("name", "fingerprint", "score"))
+    if not is_reranker:
         raise UsageError(f"rerank takes a reranker or its name, not {query.rerank!r}.", 'Write rerank="default".')
     if not query.text.strip():
         raise UsageError(

@@ -94,9 +94,9 @@ def _since(began: float) -> float:
     return round((time.perf_counter() - began) * 1000, 2)
 
 
-def _checked(found: object, n: int) -> Scores:
+def _checked(answer: object, n: int) -> Scores:
     """Scores (n,) in 0 … 1. Raises UsageError for anything else."""
-    scores = np.asarray(found, dtype=np.float64)
+    scores = np.asarray(answer, dtype=np.float64)
     if scores.shape != (n,):
         raise UsageError(f"it gave scores of shape {scores.shape} for {n} passages.")
     wrong = ~((scores >= 0) & (scores <= 1))  # also where a score is NaN

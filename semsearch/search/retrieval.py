@@ -134,21 +134,21 @@ def _linear(cosine: Mapping[int, float], lexical: Lexical | None, alpha: float) 
     return fusion.linear(dense, words, alpha, covered)
 
 
-def steps(query: Query, found: Candidates) -> list[int]:
+def steps(query: Query, candidates: Candidates) -> list[int]:
     """How many of the candidates to look up the documents of: the first ones, then all."""
-    if found.fused is None or query.group == "passage":
+    if candidates.fused is None or query.group == "passage":
         return [-1]
-    return list(dict.fromkeys([fusion.enough(found.fused, query.k), len(found.fused.ids)]))
+    return list(dict.fromkeys([fusion.enough(candidates.fused, query.k), len(candidates.fused.ids)]))
 
 
-def rank(reader: StoreReader, query: Query, found: Candidates, first: int) -> Ranking:
+def rank(reader: StoreReader, query: Query, candidates: Candidates, first: int) -> Ranking:
     """The order of the answer; passages of one document add up where hits of a hybrid search are documents.
 
     Then only the documents of the `first` passages are looked up.
     """
-    fused = found.fused
+    fused = candidates.fused
     if fused is None:
-        return Ranking(found.bm25 if query.mode == "keyword" else found.cosine)
+        return Ranking(candidates.bm25 if query.mode == "keyword" else candidates.cosine)
     owners, certain = None, len(fused.ids)
     if query.group != "passage":
         owners = reader.owners(fused.ids.tolist(), first=first)

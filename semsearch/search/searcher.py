@@ -88,8 +88,8 @@ class Searcher:
         began = time.perf_counter()
         encoded = self.queries.prefetch(texts)
         share = round((time.perf_counter() - began) * 1000 / len(queries), 2)
-        found = [self._search(query, encoded) for query in queries]
-        return [replace(one, took_ms={**one.took_ms, "encode": share}) for one in found]
+        answers = [self._search(query, encoded) for query in queries]
+        return [replace(one, took_ms={**one.took_ms, "encode": share}) for one in answers]
 
     def _search(self, query: Query, queries: QueryCache, own_vector: Vectors | None = None) -> Results:
         reranker = None if query.rerank is None else search.reranking.chosen(query)
@@ -108,9 +108,9 @@ class Searcher:
             state = self._current_state()
             most = query.k + query.offset
             depth = query.rerank_depth if reranker else 0
-            hits, plan, told = self._answer(replace(query, k=max(most, depth)), vector, state)
+            hits, plan, notes = self._answer(replace(query, k=max(most, depth)), vector, state)
             texts = search.reranking.passages(self._reader, hits[:depth]) if reranker else []
-        warnings += told
+        warnings += notes
         done = time.perf_counter()
         took = {"encode": round((started - began) * 1000, 2), "search": round((done - started) * 1000, 2)}
         plan["encoded"] = encoded.encoded if encoded else 0
@@ -119,9 +119,9 @@ class Searcher:
             hits, plan["rerank"], took["rerank"] = read.hits, read.plan, read.took_ms
             warnings += read.warnings
         hits = hits[:most]
-        good, told = _verdict(query, hits, updating=state.updating)
+        good, notes = _verdict(query, hits, updating=state.updating)
         shown = hits[query.offset :] if good else [replace(hit, match="none") for hit in hits[query.offset :]]
-        return Results(query, tuple(shown), took, (*warnings, *told), plan, good)
+        return Results(query, tuple(shown), took, (*warnings, *notes), plan, good)
 
     def _to_encode(self, query: Query, *, has_vector: bool = False) -> list[tuple[str, float]]:
         """The texts of a query that need a vector, each with its weight. Raises UsageError without an encoder.
@@ -162,21 +162,23 @@ class Searcher:
 
     def _answer(self, query: Query, vector: Vectors | None, state: _State) -> _Answer:
         """retrieve → rank → strengths → group, with `vector` (1, d) of the texts and what is like the examples."""
-        target, own, told = self._target(query, vector, state)
+        target, own, warnings = self._target(query, vector, state)
         allowed = self._reader.allowed(parse_filter(query.where, query.path), query.must)
         depth = retrieval.depth_of(query)
         most = max(1, state.total) if allowed is None else len(allowed)
         while True:  # deeper only where grouping or filters leave fewer than k
-            found = retrieval.retrieve(self._reader, self._space.id, query, target, min(depth, most), allowed)
-            ranking, grouped = self._grouped(query, found, state, own, by_meaning=target is not None)
+            candidates = retrieval.retrieve(self._reader, self._space.id, query, target, min(depth, most), allowed)
+            ranking, grouped = self._grouped(query, candidates, state, own, by_meaning=target is not None)
             if len(grouped.hits) == query.k or depth >= most:
                 break
             depth *= 4
         if grouped.gone:
-            told.append(f"{grouped.gone} passages are hidden: their files are gone. Update the index to remove them.")
-        hits = [_hit(rank, one, found, ranking, state) for rank, one in enumerate(grouped.hits, 1)]
-        plan = {**found.plan, "allowed": None if allowed is None else len(allowed), "depth": min(depth, most)}
-        return _Answer(hits, plan, (*told, *found.warnings))
+            warnings.append(
+                f"{grouped.gone} passages are hidden: their files are gone. Update the index to remove them."
+            )
+        hits = [_hit(rank, one, candidates, ranking, state) for rank, one in enumerate(grouped.hits, 1)]
+        plan = {**candidates.plan, "allowed": None if allowed is None else len(allowed), "depth": min(depth, most)}
+        return _Answer(hits, plan, (*warnings, *candidates.warnings))
 
     def _target(
         self, query: Query, texts: Vectors | None, state: _State
@@ -200,12 +202,12 @@ class Searcher:
         return unit_rows(total) if total.any() else None, own, warnings
 
     def _grouped(
-        self, query: Query, found: Candidates, state: _State, own: frozenset[int], *, by_meaning: bool
+        self, query: Query, candidates: Candidates, state: _State, own: frozenset[int], *, by_meaning: bool
     ) -> tuple[Ranking, Collapsed]:
         """The hits. Where they are documents, those of all candidates are looked up only if the first are too few."""
-        for first in retrieval.steps(query, found):
-            ranking = retrieval.rank(self._reader, query, found, first)
-            strengths = self._strengths(query, found, ranking, state) if by_meaning else {}
+        for first in retrieval.steps(query, candidates):
+            ranking = retrieval.rank(self._reader, query, candidates, first)
+            strengths = self._strengths(query, candidates, ranking, state) if by_meaning else {}
             grouped = collapse(
                 self._reader, list(ranking.scores), strengths, query, own, ranking.owners, ranking.certain
             )
@@ -232,19 +234,19 @@ def _verdict(query: Query, hits: Sequence[Hit], *, updating: bool) -> tuple[bool
     strengths = [hit.strength for hit in hits if hit.strength is not None]
     if query.mode == "keyword" or not strengths:
         return bool(hits), ()
-    told: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     if updating:
-        told = ("the index is being updated, or an update was interrupted: strengths are provisional.",)
+        warnings = ("the index is being updated, or an update was interrupted: strengths are provisional.",)
     best = max(strengths)
     if best >= strength.LIKELY:
-        return True, told
+        return True, warnings
     none = f"no good match: the best strength is {rounded_down(best):.2f}, "
-    return False, (*told, f"{none}and a likely match has {strength.LIKELY} or more.")
+    return False, (*warnings, f"{none}and a likely match has {strength.LIKELY} or more.")
 
 
-def _hit(rank: int, group: CollapsedHit, found: Candidates, ranking: Ranking, state: _State) -> Hit:
+def _hit(rank: int, group: CollapsedHit, candidates: Candidates, ranking: Ranking, state: _State) -> Hit:
     best = group.best
-    scores = {"cosine": found.cosine.get(best.id), "bm25": found.bm25.get(best.id)}
+    scores = {"cosine": candidates.cosine.get(best.id), "bm25": candidates.bm25.get(best.id)}
     path = best.document if best.path is None else state.prefixes.get(best.root or "", "") + best.path
     return Hit(
         rank=rank,
@@ -262,7 +264,7 @@ def _hit(rank: int, group: CollapsedHit, found: Candidates, ranking: Ranking, st
         scores={name: value for name, value in scores.items() if value is not None},
         parts=dict(zip(scores, ranking.parts[best.id], strict=True)) if ranking.parts else {},
         metadata=best.metadata,
-        match="likely" if group.strength is None and best.id in found.complete else strength.match(group.strength),
+        match="likely" if group.strength is None and best.id in candidates.complete else strength.match(group.strength),
         more_in_document=group.more,
         near_copies=group.copies,
     )

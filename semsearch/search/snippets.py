@@ -56,22 +56,22 @@ def snippets(results: Results, reader: StoreReader, queries: QueryCache) -> list
     spans = [list(_prose(hit)) or sentences(hit.text) or [(0, len(hit.text))] for hit in results]
     if query.mode == "keyword" or not query.text.strip() or queries.encoder.fingerprint == OWN_VECTORS:
         scores = [
-            [float(sum(start <= at < end for at, _ in found)) for start, end in own]
-            for own, found in zip(spans, words, strict=True)
+            [float(sum(start <= at < end for at, _ in matches)) for start, end in own]
+            for own, matches in zip(spans, words, strict=True)
         ]
     else:
         scores = _cosines(results, spans, query, queries)
     best = [score.index(max(score)) for score in scores]
     return [
-        Snippet(*own[at], found, _begin(own, at), *_place(hit, own[at][0], reader))
-        for hit, own, at, found in zip(results, spans, best, words, strict=True)
+        Snippet(*own[at], matches, _begin(own, at), *_place(hit, own[at][0], reader))
+        for hit, own, at, matches in zip(results, spans, best, words, strict=True)
     ]
 
 
 def _place(hit: Hit, at: int, reader: StoreReader) -> tuple[int | None, str | None]:
     """Page and heading at this offset of a hit. Only documents of short slides, cells or times are read for that."""
-    wanted = [hit.document] if at and has_short_parts(hit.path) else []
-    document = next(iter(reader.full_documents(wanted)), None)
+    ids = [hit.document] if at and has_short_parts(hit.path) else []
+    document = next(iter(reader.full_documents(ids)), None)
     if document is None or document.text[hit.start : hit.end] != hit.text:  # changed meanwhile
         return hit.page, hit.heading
     before = bisect_right([mark.start for mark in document.marks], hit.start + at) - 1

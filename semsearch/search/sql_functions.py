@@ -35,8 +35,8 @@ def functions(
         if not isinstance(text, str) or type(k) is not int or not (where is None or isinstance(where, str)) or more:
             fix = "Write semsearch_search('text', 10), or with a filter: semsearch_search('text', 10, 'year > 2020')."
             raise UsageError("semsearch_search takes a text, a number of hits, and a filter.", fix)
-        found = search(text, min(k, MOST), where)
-        return json.dumps([hit_object(hit) for hit in found], allow_nan=False)
+        results = search(text, min(k, MOST), where)
+        return json.dumps([hit_object(hit) for hit in results], allow_nan=False)
 
     @lru_cache(KEPT)
     def encoded(text: str, role: Role) -> Vectors:

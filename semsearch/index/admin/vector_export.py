@@ -30,8 +30,8 @@ def with_vectors(reader: StoreReader, space: Space, size: int) -> Iterator[tuple
     """At most `size` passages at a time, by id, and their vectors; one that is deleted meanwhile is left out."""
     for ids, rows in reader.vectors(space.id, chunk=size):
         there = {one: at for at, one in enumerate(ids.tolist())}
-        found = reader.passages(ids)
-        yield found, rows[[there[passage.id] for passage in found]]
+        passages = reader.passages(ids)
+        yield passages, rows[[there[passage.id] for passage in passages]]
 
 
 def fields(ids: pyarrow.DataType) -> list[pyarrow.Field]:
@@ -50,10 +50,10 @@ def batches(
     schema = pa.schema([*own, metadata, pa.field("vector", vector_type(space.dim, precision))])
 
     def each() -> Iterator[pyarrow.RecordBatch]:
-        for found, rows in with_vectors(reader, space, size):
+        for passages, rows in with_vectors(reader, space, size):
             vectors = vector_column(rows, precision)
-            columns = [pa.array([getattr(one, field.name) for one in found], field.type) for field in own]
-            packed = pa.array([json.dumps(dict(one.metadata), ensure_ascii=False) for one in found], metadata.type)
+            columns = [pa.array([getattr(one, field.name) for one in passages], field.type) for field in own]
+            packed = pa.array([json.dumps(dict(one.metadata), ensure_ascii=False) for one in passages], metadata.type)
             yield pa.record_batch([*columns, packed, vectors], schema=schema)
 
     return pa.RecordBatchReader.from_batches(schema, each())
@@ -98,8 +98,8 @@ def _npy(
         new_texts.open("w", encoding="utf-8") as lines,
     ):
         writer = NpyWriter(out, space.dim, precision)
-        for found, rows in with_vectors(reader, space, SIZE):
-            for passage in found:
+        for passages, rows in with_vectors(reader, space, SIZE):
+            for passage in passages:
                 record = {name: value for name in NAMES if (value := getattr(passage, name)) is not None}
                 lines.write(json.dumps({**record, "metadata": dict(passage.metadata)}, ensure_ascii=False) + "\n")
             writer.write(rows)
