@@ -61,7 +61,7 @@ class ClosestPairs:
 
 
 def closest_pairs(vectors: Vectors, groups: Sequence[object] | None, closest: ClosestPairs) -> None:
-    """Add the pairs of rows of unit vectors (n, d), smaller row first, to `closest`; none within a group of `groups`."""
+    """Add the pairs of rows of unit vectors (n, d), smaller row first, to `closest`; none within one of `groups`."""
     group = np.arange(len(vectors)) if groups is None else _numbered(groups)
     for start, cosines in blocks(vectors):
         flat = cosines.ravel()

@@ -20,8 +20,8 @@ from semsearch.stores import drivers
 def index(ctx: typer.Context, incomplete: str) -> list[str]:
     """The names of the indexes."""
     home = ctx.params.get("home") or ctx.find_root().params.get("home")  # it may stand after the command too
-    known = drivers.stores_below(settings.home(Path(home) if home else None))
-    return _beginning(known, incomplete)
+    names = drivers.stores_below(settings.home(Path(home) if home else None))
+    return _beginning(names, incomplete)
 
 
 def encoder(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -49,8 +49,8 @@ def template(_: typer.Context, incomplete: str) -> list[str]:
     return _beginning(library.templates(), incomplete)
 
 
-def _models(known: Sequence[str], folders: Iterable[Path], incomplete: str) -> list[str]:
-    return _beginning([*known, *map(_shown, folders)], incomplete)
+def _models(names: Sequence[str], folders: Iterable[Path], incomplete: str) -> list[str]:
+    return _beginning([*names, *map(_shown, folders)], incomplete)
 
 
 def _beginning(names: Iterable[str], incomplete: str) -> list[str]:

@@ -20,17 +20,17 @@ def choose_index(options: Options, *names: str | None) -> str:
 
     Raises UsageError for two different names, or for several indexes without a name, NotFound if there is no index.
     """
-    wanted = {name for name in names if name is not None}  # an empty -n "$NAME" must not mean another index
-    if len(wanted) > 1:
-        raise UsageError(f"two indexes were named: {' and '.join(sorted(wanted))}.", "Name one.")
-    if wanted:
-        return wanted.pop()
-    known = semsearch.admin.names(options.folder())
-    if not known:
+    chosen = {name for name in names if name is not None}  # an empty -n "$NAME" must not mean another index
+    if len(chosen) > 1:
+        raise UsageError(f"two indexes were named: {' and '.join(sorted(chosen))}.", "Name one.")
+    if chosen:
+        return chosen.pop()
+    existing = semsearch.admin.names(options.folder())
+    if not existing:
         raise NotFound(f"there is no index in {options.folder()} yet.", "Create one: semsearch index FOLDER")
-    if len(known) > 1:
-        raise UsageError("there are several indexes.", f"Name one with -n: {', '.join(known)}.")
-    return known[0]
+    if len(existing) > 1:
+        raise UsageError("there are several indexes.", f"Name one with -n: {', '.join(existing)}.")
+    return existing[0]
 
 
 def existing_index(options: Options, *names: str | None) -> Path:
@@ -41,8 +41,8 @@ def existing_index(options: Options, *names: str | None) -> Path:
         return folder
     if folder.parent != options.folder():
         raise NotFound(f"there is no index at {folder}.", f"Create one: semsearch index FOLDER -n {name}")
-    known = semsearch.admin.names(options.folder())
-    fix = UnknownName("index", name, known).fix if known else f"Create one: semsearch index FOLDER -n {name}"
+    existing = semsearch.admin.names(options.folder())
+    fix = UnknownName("index", name, existing).fix if existing else f"Create one: semsearch index FOLDER -n {name}"
     raise NotFound(f"there is no index called {name!r} in {options.folder()}.", fix)
 
 
@@ -57,16 +57,16 @@ def index_of_files(options: Options, files: Sequence[Path], *, from_stdin: bool 
 
     Raises UsageError where several indexes follow them, or an index of that name follows other files.
     """
-    known = semsearch.admin.names(options.folder())
+    existing = semsearch.admin.names(options.folder())
     if not files:
-        if from_stdin and not known:
+        if from_stdin and not existing:
             raise UsageError("text from standard input needs the name of an index.", "Pass -n NAME.")
         return choose_index(options)
-    following = [name for name in known if _follows(semsearch.admin.folder(name, options.folder()), files)]
+    following = [name for name in existing if _follows(semsearch.admin.folder(name, options.folder()), files)]
     if len(following) > 1:
         raise UsageError("several indexes were built from this path.", f"Name one with -n: {', '.join(following)}.")
     name = following[0] if following else _name_after([file.resolve() for file in files])
-    if not following and name in known:
+    if not following and name in existing:
         raise UsageError(
             f"an index called {name} exists, but it was built from other files.",
             f"Pass -n {name} to add these files to it, or -n with another name.",

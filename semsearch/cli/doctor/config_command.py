@@ -23,11 +23,11 @@ def config(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     shown = {key: setting._asdict() for key, setting in resolved.items()}
     shown["home"]["value"] = str(ctx.obj.folder())
     shown["cache"]["value"] = str(settings.cache_file())
-    known = {settings.PREFIX + field.name.upper() for field in fields(settings.Settings)} | {DATA}
-    unknown = sorted(key for key in os.environ if key.startswith(settings.PREFIX) and key not in known)
+    variables = {settings.PREFIX + field.name.upper() for field in fields(settings.Settings)} | {DATA}
+    unknown = sorted(key for key in os.environ if key.startswith(settings.PREFIX) and key not in variables)
     warnings = [f"{key} is set, but no setting has this name." for key in unknown]
     files = {"user": str(settings.user_file()), "project": str(Path(settings.PROJECT_FILE).resolve())}
     rows = [[key, str(item["value"]), str(item["origin"])] for key, item in shown.items()]
-    found = {"settings": shown, "files": files, "warnings": warnings}
-    console.result(found, lambda: console.table(rows, ("setting", "value", "origin")), as_json=as_json)
+    report = {"settings": shown, "files": files, "warnings": warnings}
+    console.result(report, lambda: console.table(rows, ("setting", "value", "origin")), as_json=as_json)
     console.warn(warnings)

@@ -55,11 +55,11 @@ def doctor(
         "folders": _folders(ctx.obj),
         "indexes": _indexes(ctx.obj),
     }
-    found = [finding for name, check in checks.items() for finding in _run(name, check, facts)]
-    broken = [finding for finding in found if finding.state == "broken"]
+    results = [finding for name, check in checks.items() for finding in _run(name, check, facts)]
+    broken = [finding for finding in results if finding.state == "broken"]
     failed = SemsearchError(f"{count(len(broken), 'thing')} broken.", broken[0].fix) if broken else None
-    rows = [[f.state, f.check, f.detail + (f" -> {f.fix}" if f.fix else "")] for f in found]
-    shown = {"ok": not broken, "checks": [asdict(finding) for finding in found]}
+    rows = [[f.state, f.check, f.detail + (f" -> {f.fix}" if f.fix else "")] for f in results]
+    shown = {"ok": not broken, "checks": [asdict(finding) for finding in results]}
     console.result(shown, lambda: console.table(rows), as_json=as_json, failed=failed)
 
 
@@ -153,13 +153,13 @@ def _encoder(options: Options, model: str | None, facts: Facts) -> Iterator[Find
 
 def _ran(facts: Facts, encoder: semsearch.Encoder) -> Finding:
     """The device that runs the encoder, and why it is not an existing GPU."""
-    known = encoder.info
-    ran = known.get("device", "cpu")
+    info = encoder.info
+    ran = info.get("device", "cpu")
     detail = f"{encoder.name} ({encoder.fingerprint[:12]}), {encoder.dim} dimensions, runs on {ran}"
-    detail += f" by {known['provider']}" if known.get("provider") else ""
+    detail += f" by {info['provider']}" if info.get("provider") else ""
     if not facts.driver.gpus or ran != "cpu" or facts.device == "cpu":
         return Finding("encoder", "ok", detail)
-    if known.get("precision") == "int8":
+    if info.get("precision") == "int8":
         return Finding("encoder", "ok", f"{detail}, as int8 always does; an fp32 model would use the GPU")
     return Finding("encoder", "note", f"{detail}, not on the GPU", "For the reason: semsearch doctor --device cuda")
 

@@ -101,16 +101,16 @@ def _cuda_version(module: str) -> str:
         file, key = VERSIONS[module]
         with suppress(OSError):
             text = Path(folder, file).read_text(encoding="utf-8")
-            if found := re.search(rf"^{key}\b[^=\n]*=\s*['\"](\d[\d.]*)", text, re.MULTILINE):
-                return found[1]
+            if match := re.search(rf"^{key}\b[^=\n]*=\s*['\"](\d[\d.]*)", text, re.MULTILINE):
+                return match[1]
     return ""
 
 
 def _required(requires: Sequence[str]) -> str:
     """The CUDA major version of the NVIDIA wheels that a wheel requires; "" if it requires none."""
     for one in requires:
-        if found := re.match(r"nvidia-[\w-]+-cu(\d\d)\b|nvidia-cuda-runtime\b[^;]*(?:>=|~=|==)\s*(\d+)", one):
-            return found[1] or found[2]
+        if match := re.match(r"nvidia-[\w-]+-cu(\d\d)\b|nvidia-cuda-runtime\b[^;]*(?:>=|~=|==)\s*(\d+)", one):
+            return match[1] or match[2]
     return ""
 
 

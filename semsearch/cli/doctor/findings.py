@@ -28,15 +28,15 @@ class Finding:
 
 def gpu(facts: Facts) -> Iterator[Finding]:
     """The GPUs of the driver; without any, why an existing card is not among them."""
-    known, state = facts.driver, facts.severity
-    runs = f"driver {known.version or 'of unknown version'}" + (f" (CUDA {known.cuda})" if known.cuda else "")
-    if known.gpus:
-        names = ", ".join(name if n == 1 else f"{n} x {name}" for name, n in Counter(known.gpus).items())
+    driver, state = facts.driver, facts.severity
+    runs = f"driver {driver.version or 'of unknown version'}" + (f" (CUDA {driver.cuda})" if driver.cuda else "")
+    if driver.gpus:
+        names = ", ".join(name if n == 1 else f"{n} x {name}" for name, n in Counter(driver.gpus).items())
         yield Finding("gpu", "ok", f"{names}, {runs}")
-    elif known.trouble:
+    elif driver.trouble:
         fix = "Restart the machine after a driver update; nvidia-smi has to list the GPU."
-        yield Finding("gpu", state, f"{runs} fails: {known.trouble}", fix)
-    elif known.cuda:
+        yield Finding("gpu", state, f"{runs} fails: {driver.trouble}", fix)
+    elif driver.cuda:
         yield Finding("gpu", state, f"{runs} shows no GPU", "Check CUDA_VISIBLE_DEVICES and nvidia-smi.")
     elif facts.card:
         fix = "Install NVIDIA's driver, or start the container with its GPUs (docker run --gpus all)."
@@ -72,17 +72,17 @@ def optional(facts: Facts) -> Iterator[Finding]:
 
 def cuda(facts: Facts) -> Iterator[Finding]:
     """The CUDA major versions of the builds and of the driver fit each other."""
-    found = [*_driver(facts), *_majors(facts)]
+    problems = [*_driver(facts), *_majors(facts)]
     majors = majors_of(facts)
-    if majors and not found:
-        found = [Finding("cuda", "ok", f"every GPU build is for CUDA {min(majors.values())}")]
-    yield from found
+    if majors and not problems:
+        problems = [Finding("cuda", "ok", f"every GPU build is for CUDA {min(majors.values())}")]
+    yield from problems
 
 
 def majors_of(facts: Facts) -> dict[str, int]:
     """The CUDA major version of each GPU build that names one."""
-    known = {part: build.cuda.partition(".")[0] for part, build in facts.builds.items() if build.gpu}
-    return {part: int(major) for part, major in known.items() if major.isdigit()}
+    majors = {part: build.cuda.partition(".")[0] for part, build in facts.builds.items() if build.gpu}
+    return {part: int(major) for part, major in majors.items() if major.isdigit()}
 
 
 def _build(facts: Facts, module: str, listed: str) -> Finding:

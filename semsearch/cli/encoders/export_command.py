@@ -88,10 +88,10 @@ def export(
         "--to torch": to == "torch",
         "--trust-remote-code": trust_remote_code,
     }
-    given = [name for name, value in of_encoders.items() if value not in (None, False)]
-    if kind == "reranker" or (kind == "auto" and not given and exporting.is_reranker(model)):
-        if given:
-            raise UsageError(f"{given[0]} is an option of encoders, and {model} is exported as a reranker.")
+    options = [name for name, value in of_encoders.items() if value not in (None, False)]
+    if kind == "reranker" or (kind == "auto" and not options and exporting.is_reranker(model)):
+        if options:
+            raise UsageError(f"{options[0]} is an option of encoders, and {model} is exported as a reranker.")
         reporter = _reporter(ctx.obj, as_json=as_json)
         described = _description(exporting.export_reranker(model, out, dtype, force=force, report=reporter))
         console.result({"export": described}, _readable(described), as_json=as_json)
@@ -115,8 +115,8 @@ def export(
         trust_remote_code=trust_remote_code,
         report=_reporter(ctx.obj, as_json=as_json),
     )
-    found = _description(bundle)
-    console.result({"export": found}, _readable(found), as_json=as_json)
+    description = _description(bundle)
+    console.result({"export": description}, _readable(description), as_json=as_json)
 
 
 def _fit(
@@ -152,13 +152,13 @@ def sts_folder(data: Path | None, dtype: str) -> Path | None:
     return Path(default)
 
 
-def _readable(found: JsonObject) -> dict[str, str]:
+def _readable(description: JsonObject) -> dict[str, str]:
     """The description in words; of the comparison with PyTorch, what it has passed."""
-    lines = {name: str(value) for name, value in found.items() if name not in ("post", "parity", "operators")}
-    lines["size"] = console.size(found["size"])
-    if found.get("post"):
-        lines["post"] = ", ".join(f"{step['kind']} {step['dim']}" for step in found["post"])
-    if gate := found.get("parity", {}).get("gate"):
+    lines = {name: str(value) for name, value in description.items() if name not in ("post", "parity", "operators")}
+    lines["size"] = console.size(description["size"])
+    if description.get("post"):
+        lines["post"] = ", ".join(f"{step['kind']} {step['dim']}" for step in description["post"])
+    if gate := description.get("parity", {}).get("gate"):
         lines["parity"] = f"passed: {gate}"
     return lines
 
@@ -180,12 +180,12 @@ def _note(step: str) -> None:
 
 def _description(bundle: Bundle | RerankerBundle) -> JsonObject:
     """The properties of a bundle, and the measurements of its export."""
-    found: JsonObject = {"folder": str(bundle.folder)}
+    description: JsonObject = {"folder": str(bundle.folder)}
     shown = ("name", "fingerprint", "method", "dim", "max_tokens", "precision")
-    found |= {key: getattr(bundle, key) for key in shown if hasattr(bundle, key)}
+    description |= {key: getattr(bundle, key) for key in shown if hasattr(bundle, key)}
     if isinstance(bundle, Bundle) and bundle.post:
-        found["post"] = [{"kind": step.kind, "dim": step.dim, **step.fitted} for step in bundle.post]
-    found["size"] = local_models.size(bundle.folder)
+        description["post"] = [{"kind": step.kind, "dim": step.dim, **step.fitted} for step in bundle.post]
+    description["size"] = local_models.size(bundle.folder)
     if bundle.parity:
-        found["parity"] = dict(bundle.parity)
-    return found | {key: bundle.origin[key] for key in ("opset", "operators") if key in bundle.origin}
+        description["parity"] = dict(bundle.parity)
+    return description | {key: bundle.origin[key] for key in ("opset", "operators") if key in bundle.origin}

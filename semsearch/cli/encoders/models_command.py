@@ -31,10 +31,12 @@ SHOWN = ("size", "licence", "description")
 def models_list(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     """List the encoders and rerankers of the catalogue, and which of them are on this machine."""
     kinds = {"encoder": local_models.catalogue(), "reranker": local_models.rerankers()}
-    found = [{**one, "kind": kind} for kind, some in kinds.items() for one in some]
+    models = [{**one, "kind": kind} for kind, some in kinds.items() for one in some]
     columns = ("name", "kind", "local", *SHOWN)
-    rows = [[str({True: "yes", False: ""}.get(one.get(key, ""), one.get(key, ""))) for key in columns] for one in found]
-    console.result({"models": found}, lambda: console.table(rows, columns), as_json=as_json)
+    rows = [
+        [str({True: "yes", False: ""}.get(one.get(key, ""), one.get(key, ""))) for key in columns] for one in models
+    ]
+    console.result({"models": models}, lambda: console.table(rows, columns), as_json=as_json)
 
 
 def models_info(
@@ -56,15 +58,15 @@ def models_info(
     local = local_models.is_local(name)
     if local and exporting.is_reranker(name) and options == EncoderOptions(device=options.device):
         reranker = load_reranker(name, options.device)
-        known = {**reranker.info, "reference": reranker.reference}
+        facts = {**reranker.info, "reference": reranker.reference}
     elif local:
         encoder = load_encoder(ctx.obj, name, options)
-        known = {**encoder.info, "reference": encoder.reference}
+        facts = {**encoder.info, "reference": encoder.reference}
     else:
-        known = _catalogue_entry(Reference.parse(name).model)
-    console.result({"model": known}, _readable(known), as_json=as_json)
+        facts = _catalogue_entry(Reference.parse(name).model)
+    console.result({"model": facts}, _readable(facts), as_json=as_json)
     if not local:
-        console.note(f"not on this machine; download it: semsearch models pull {known['name']}")
+        console.note(f"not on this machine; download it: semsearch models pull {facts['name']}")
 
 
 def models_pull(
@@ -81,8 +83,8 @@ def models_pull(
         console.note(f"{model} is part of semsearch: there is nothing to download")
         return
     name, size = str(local_models.on_hub(model)[1]), local_models.size(folder)
-    found = {"model": name, "path": str(folder), "bytes": size}
-    console.result(found, f"{folder}  {console.size(size)}", as_json=as_json)
+    pulled = {"model": name, "path": str(folder), "bytes": size}
+    console.result(pulled, f"{folder}  {console.size(size)}", as_json=as_json)
 
 
 def models_rm(
@@ -96,12 +98,12 @@ def models_rm(
     console.note(f"removed {model}, {console.size(local_models.remove(model))}")
 
 
-def _readable(known: JsonObject) -> dict[str, str]:
+def _readable(facts: JsonObject) -> dict[str, str]:
     """The fields that have a value, without JSON; a prompt with [X] in place of the text."""
-    prompts = {role: SLOT.join(parts) for role, parts in known.get("prompts", {}).items()}
+    prompts = {role: SLOT.join(parts) for role, parts in facts.get("prompts", {}).items()}
     same = len(set(prompts.values())) == 1
     lines = {"prompt": next(iter(prompts.values()))} if same else {f"{r} prompt": text for r, text in prompts.items()}
-    for name, value in known.items():
+    for name, value in facts.items():
         if isinstance(value, list | tuple):
             lines[name] = ", ".join(map(str, value))
         elif name != "prompts":

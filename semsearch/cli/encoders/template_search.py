@@ -102,14 +102,14 @@ def search(
             step(Progress(done, total, "templates", text, embedded * done))
 
         ranked = templates.greedy_search.search(grid, judge, full=full, report=report)
-    found = {
+    summary = {
         "model": str(lasting).partition("#")[0],
         "method": base.method,
         kind: size,
         **({"seeds": drawn} if drawn else {}),
         "took_s": round(time.perf_counter() - started, 3),
     }
-    _print_ranked(ranked, found, as_json)
+    _print_ranked(ranked, summary, as_json)
     if output is not None:
         of = f"{size} {kind}" if kind == "pairs" else f"{size} texts without labels"
         _write(ranked[0], base, f"{of}, the best of a search with {engine.name.partition('#')[0]}", output)
@@ -134,12 +134,12 @@ def _sample(data: Path | None, texts: str | None, most: int | None, *, yes: bool
 def _numbers(text: str) -> list[int]:
     """Seeds, separated by commas. Raises UsageError."""
     try:
-        found = [int(part) for part in text.split(",")] if text else []
+        numbers = [int(part) for part in text.split(",")] if text else []
     except ValueError:
-        found = [-1]
-    if any(seed < 0 for seed in found):
+        numbers = [-1]
+    if any(seed < 0 for seed in numbers):
         raise UsageError(f"{text!r} is no list of seeds.", "Write numbers from 0, such as 0,1,2.")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(numbers))
 
 
 def _subset(data: Path, *, yes: bool) -> Subset:
@@ -168,22 +168,22 @@ def _senteval(path: Path) -> list[tuple[str, str, float | None]]:
 
 def _texts(values: Sequence[str] | None) -> tuple[str, ...]:
     """Each value, or the lines of the file that it names. A text may be empty, as the first relation of Table 4."""
-    found: list[str] = []
+    texts: list[str] = []
     for part in values or ():
         if part and "[X]" not in part and Path(part).is_file():
-            found += [line.strip() for _, line in read_lines(part)]
-            if not found[-1]:
-                found.pop()  # the empty string after the last newline
+            texts += [line.strip() for _, line in read_lines(part)]
+            if not texts[-1]:
+                texts.pop()  # the empty string after the last newline
         elif part.endswith((".txt", ".tsv")):
             raise NotFound(f"{part} does not exist.", "Check the spelling and the current folder.")
         else:
-            found.append(part)
-    if values and not found:
+            texts.append(part)
+    if values and not texts:
         raise UsageError(f"{', '.join(values)} contains no text.", "Write one per line.")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(texts))
 
 
-def _print_ranked(ranked: Sequence[Candidate], found: JsonObject, as_json: bool) -> None:
+def _print_ranked(ranked: Sequence[Candidate], summary: JsonObject, as_json: bool) -> None:
     best, candidates, rows = ranked[0].text, [], []
     for rank, one in enumerate(ranked, 1):
         judged = one.judgement
@@ -199,7 +199,7 @@ def _print_ranked(ranked: Sequence[Candidate], found: JsonObject, as_json: bool)
         console.table(rows, heads)
         console.out(f"\n--template {shlex.quote(console.safe(best))}")
 
-    console.result({**found, "best": best, "candidates": candidates}, show, as_json=as_json)
+    console.result({**summary, "best": best, "candidates": candidates}, show, as_json=as_json)
 
 
 def _finite(figure: float) -> float | None:
@@ -214,8 +214,8 @@ def _write(best: Candidate, base: Template, where: str, output: Path) -> None:
     if math.isnan(judged.spearman):
         score = f"Alignment {judged.alignment:.4f} and uniformity {judged.uniformity:.4f}"
     description = f"{score} on {where}"
-    found = replace(base, text=text, description=description, source="", note="")
-    output.write_text(library.to_toml(found), encoding="utf-8")
+    template = replace(base, text=text, description=description, source="", note="")
+    output.write_text(library.to_toml(template), encoding="utf-8")
     console.note(f"wrote {output}")
 
 

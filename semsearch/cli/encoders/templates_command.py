@@ -33,14 +33,14 @@ def list_(
     as_json: JsonFlag = False,
 ) -> None:
     """List the templates of the papers: name, method, kinds of model and text."""
-    known = library.templates().values()
-    if method is not None and method not in (methods := {one.method for one in known}):
+    library_templates = library.templates().values()
+    if method is not None and method not in (methods := {one.method for one in library_templates}):
         raise UnknownName("method with templates", method, methods)
-    fitting = [one for one in known if kind is None or {kind, "any"} & set(one.kinds)]
-    found = [one for one in fitting if method in (None, one.method)]
-    rows = [[one.name, _method(one), " ".join(one.kinds), shorten(one.text["passage"])] for one in found]
+    fitting = [one for one in library_templates if kind is None or {kind, "any"} & set(one.kinds)]
+    listed = [one for one in fitting if method in (None, one.method)]
+    rows = [[one.name, _method(one), " ".join(one.kinds), shorten(one.text["passage"])] for one in listed]
     heads = ("name", "method", "models", "text")
-    shown = {"templates": [one.as_dict() for one in found]}
+    shown = {"templates": [one.as_dict() for one in listed]}
     console.result(shown, lambda: console.table(rows, heads), as_json=as_json)
 
 
@@ -55,15 +55,15 @@ def show_(
     """Show a template in full; with -m also a sentence in it as tokens, and its cost."""
     tokenizer, kind = templates.check.tokenizer_of(model, trust) if model else (None, "")
     template = library.resolve(which, causal=kind == "causal")
-    known, sample = template.as_dict(), templates.check.sample(template, sentence, tokenizer)
+    described, sample = template.as_dict(), templates.check.sample(template, sentence, tokenizer)
     methods.check_name(template.method)
-    shown = {key: found for key, found in known.items() if found} | {"example": sample["text"]}
+    shown = {key: content for key, content in described.items() if content} | {"example": sample["text"]}
     if tokenizer is not None:
         tokens = ((each["token"], each["part"]) for each in sample["tokens"])
         shown["tokens"] = " ".join(token if part == "sentence" else f"[{token}]" for token, part in tokens)
         cost = f"{sample['cost']} of {sample['max_tokens']} tokens (in brackets)"
         shown["cost"] = f"{cost}; {sample['left']} remain for the sentence"
-    console.result({"template": {**known, "sample": sample}}, shown, as_json=as_json)
+    console.result({"template": {**described, "sample": sample}}, shown, as_json=as_json)
 
 
 def lint(
@@ -84,21 +84,23 @@ def lint(
         tokenizer, kind = templates.check.tokenizer_of(model, trust)
     named = [one for each in which for one in library.resolve_all(each, causal=kind == "causal")]
     checked = [replace(one, method=methods.check_name(method or one.method)) for one in named]
-    found = [(one, linter.lint(one, kind=kind, tokenizer=tokenizer, check_options=methods.make)) for one in checked]
-    faulty = sum(any(finding.severity == "error" for finding in findings) for _, findings in found)
+    linted = [(one, linter.lint(one, kind=kind, tokenizer=tokenizer, check_options=methods.make)) for one in checked]
+    faulty = sum(any(finding.severity == "error" for finding in findings) for _, findings in linted)
     message = f"{count(faulty, 'template')} {'has' if faulty == 1 else 'have'} an error (see above)."
     failed = GateFailed(message) if faulty else None
-    shown = {"templates": [_linted(one, findings) for one, findings in found], "faulty": faulty}
-    console.result(shown, lambda: _print(found), as_json=as_json, failed=failed)
+    shown = {"templates": [_linted(one, findings) for one, findings in linted], "faulty": faulty}
+    console.result(shown, lambda: _print(linted), as_json=as_json, failed=failed)
 
 
 def _linted(template: Template, findings: Sequence[Finding]) -> JsonObject:
-    known = template.as_dict()
-    return {key: known[key] for key in ("name", "text", "method")} | {"findings": [asdict(each) for each in findings]}
+    described = template.as_dict()
+    return {key: described[key] for key in ("name", "text", "method")} | {
+        "findings": [asdict(each) for each in findings]
+    }
 
 
-def _print(found: Sequence[tuple[Template, Sequence[Finding]]]) -> None:
-    for template, findings in found:
+def _print(linted: Sequence[tuple[Template, Sequence[Finding]]]) -> None:
+    for template, findings in linted:
         console.out(console.safe(template.name or template.text["passage"]))
         for line in [f"{each.severity}: {each.message} {each.fix}".rstrip() for each in findings] or ["ok"]:
             console.out(f"  {console.safe(line)}")

@@ -34,41 +34,44 @@ def audit(
     encoder, vectors that the encoder would not give any more, and files that have changed.
     """
     with open_index(ctx.obj, choose_index(ctx.obj, name, named)) as index:
-        found = {"index": index.name, **index.analysis.audit(sample=sample, k=k)}
+        measured = {"index": index.name, **index.analysis.audit(sample=sample, k=k)}
     console.result(
-        found, dict(_lines(found)), as_json=as_json, failed=None if fail_under is None else _missed(found, fail_under)
+        measured,
+        dict(_lines(measured)),
+        as_json=as_json,
+        failed=None if fail_under is None else _missed(measured, fail_under),
     )
 
 
-def _missed(found: JsonObject, least: float) -> GateFailed | None:
-    recalls = [recall for recall in (found["recall"], found["recall_filtered"]) if recall is not None]
+def _missed(measured: JsonObject, least: float) -> GateFailed | None:
+    recalls = [recall for recall in (measured["recall"], measured["recall_filtered"]) if recall is not None]
     if min(recalls, default=1.0) >= least:
         return None
-    fix = f"Use another backend: semsearch index -n {found['index']} --backend-type flat"
+    fix = f"Use another backend: semsearch index -n {measured['index']} --backend-type flat"
     return GateFailed(f"recall {min(recalls):.3f} is below {least:g}.", fix)
 
 
-def _lines(found: JsonObject) -> Iterator[tuple[str, str]]:
+def _lines(measured: JsonObject) -> Iterator[tuple[str, str]]:
     """What a person reads: a name and a sentence for each part of the audit."""
-    k, plan = found["k"], found["plan"]
-    yield "index", found["index"]
-    yield "vector index", EXACT if found["exact"] else f"{plan['backend']}: {plan.get('why', '')}".rstrip(": ")
-    if not found["exact"]:
-        yield f"recall@{k}", f"{_recall(found['recall'])}, {found['queries']:,} queries"
-    for one in found["filters"]:
+    k, plan = measured["k"], measured["plan"]
+    yield "index", measured["index"]
+    yield "vector index", EXACT if measured["exact"] else f"{plan['backend']}: {plan.get('why', '')}".rstrip(": ")
+    if not measured["exact"]:
+        yield f"recall@{k}", f"{_recall(measured['recall'])}, {measured['queries']:,} queries"
+    for one in measured["filters"]:
         recall = "exact" if one["exact"] else _recall(one["recall"])
         yield f"filter {one['share']:.1%}", f"{recall}, {one['ms']:g} ms ({count(one['passages'], 'passage')})"
-    yield "speed", f"{found['ms']:g} ms a query, exact search {found['ms_exact']:g} ms"
-    orphans = [count(n, what.rstrip("s")) for what, n in found["orphans"].items() if n]
+    yield "speed", f"{measured['ms']:g} ms a query, exact search {measured['ms_exact']:g} ms"
+    orphans = [count(n, what.rstrip("s")) for what, n in measured["orphans"].items() if n]
     yield "orphans", ", ".join(orphans) or "none"
-    copies = found["duplicates"]
+    copies = measured["duplicates"]
     near = "" if copies["near"] is None else f"; {copies['near']:.1%} of the sample have a near copy"
     yield "duplicates", f"{count(copies['passages'], 'passage')} with the text of another{near}"
-    yield "drift", _drift(found["drift"])
-    if cut := found["truncation"]:
+    yield "drift", _drift(measured["drift"])
+    if cut := measured["truncation"]:
         yield "truncation", f"{cut['truncated']} of {count(cut['passages'], 'passage')} longer than the encoder reads"
-    if found["files"]:
-        yield "files", ", ".join(f"{n:,} {state}" for state, n in found["files"].items())
+    if measured["files"]:
+        yield "files", ", ".join(f"{n:,} {state}" for state, n in measured["files"].items())
 
 
 def _recall(value: float | None) -> str:

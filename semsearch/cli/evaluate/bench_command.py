@@ -46,7 +46,7 @@ def bench(
     if model and (name or named):
         raise UsageError("an index is measured with its own encoder.", "Leave out -m, or the index.")
     options: Options = ctx.obj
-    found = (
+    measured = (
         {
             "index": None,
             "encoder": _engines(model, pair_similarity.unrelated_texts()[:sample], keep, options),
@@ -55,7 +55,7 @@ def bench(
         if model
         else _index(options, choose_index(options, name, named), sample, k, recall, keep)
     )
-    console.result(found, lambda: _show(found), as_json=as_json)
+    console.result(measured, lambda: _show(measured), as_json=as_json)
 
 
 def _index(options: Options, name: str, sample: int, k: int, recall: float, keep: bool) -> JsonObject:
@@ -77,15 +77,17 @@ def _note(options: Options) -> Callable[[str], None]:
     return (lambda step: None) if options.quiet else console.note
 
 
-def _show(found: JsonObject) -> None:
-    if engines := found["encoder"]:
+def _show(measured: JsonObject) -> None:
+    if engines := measured["encoder"]:
         console.out(f"engines of {engines['model']}, texts a second and ms a query")
         console.table([_engine(row) for row in engines["engines"]], ("engine", "texts/s", "ms", "cosine", "space", ""))
         console.out(f"fastest: {engines['fastest']}{' (kept)' if engines['kept'] else ''}")
-    if vectors := found["vectors"]:
+    if vectors := measured["vectors"]:
         if engines:
             console.out()
-        console.out(f"vector indexes of {found['index']}, {vectors['vectors']:,} vectors, {vectors['queries']} queries")
+        console.out(
+            f"vector indexes of {measured['index']}, {vectors['vectors']:,} vectors, {vectors['queries']} queries"
+        )
         heads = ("vector index", "build s", "bytes", f"recall@{vectors['k']}", "ms", "filter 5%", "ms", "")
         console.table([_backend(row) for row in vectors["backends"]], heads)
         console.out(f"fastest: {vectors['fastest'] or 'none reaches the recall'}{' (kept)' if vectors['kept'] else ''}")

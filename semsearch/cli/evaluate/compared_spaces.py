@@ -59,9 +59,9 @@ class Comparison:
         check_report(self.report, len(spaces) * len(modes))
         console.warn(_incomplete(space, info["passages"]) for space in spaces if space["vectors"] < info["passages"])
         how = self._judged() if self.queries else self._own(index)
-        found, runs = self._measure(index, spaces, modes, how)
+        scores, runs = self._measure(index, spaces, modes, how)
         save(runs, self.report)
-        self._show(index.name, spaces, found)
+        self._show(index.name, spaces, scores)
 
     def _judged(self) -> Evaluate:
         return lambda index, mode: evaluate(ranked(index.search, mode, self.k), self.queries, self.qrels, self.k)
@@ -73,23 +73,23 @@ class Comparison:
     def _measure(
         self, index: semsearch.Index, spaces: Sequence[JsonObject], modes: Sequence[Mode], how: Evaluate
     ) -> tuple[Scores, list[Run]]:
-        found: Scores = {mode: [] for mode in modes}
+        scores: Scores = {mode: [] for mode in modes}
         runs = []
         for space in spaces:
             with ExitStack() as stack:
                 opened = stack.enter_context(semsearch.Index.open(index.path, space=space["id"]))
                 for mode in modes:
                     began = perf_counter()
-                    found[mode].append(how(opened, mode))
-                    runs.append(self._recorded(index.name, space, mode, found[mode][-1], perf_counter() - began))
-        return found, runs
+                    scores[mode].append(how(opened, mode))
+                    runs.append(self._recorded(index.name, space, mode, scores[mode][-1], perf_counter() - began))
+        return scores, runs
 
-    def _recorded(self, index: str, space: JsonObject, mode: Mode, found: JsonObject, took_s: float) -> Run:
+    def _recorded(self, index: str, space: JsonObject, mode: Mode, scores: JsonObject, took_s: float) -> Run:
         what = "judged queries" if self.queries else "sentences of its own"
         measured = Measurement(
-            protocol=f"index {index}, {found['queries']} {what}, 0 … 1",
-            scores=found,
-            table={key: found[key] for key in found if key not in ("queries", "per_query")},
+            protocol=f"index {index}, {scores['queries']} {what}, 0 … 1",
+            scores=scores,
+            table={key: scores[key] for key in scores if key not in ("queries", "per_query")},
             row={"mode": mode},
             settings={"index": index, "mode": mode, "k": self.k, "vectors": space["vectors"]},
             files=self.files,
@@ -97,16 +97,16 @@ class Comparison:
         info = {**space["encoder"], "dim": space["dim"]}
         return reports.run("spaces", info, measured, name=space["encoder"]["name"], took_s=took_s)
 
-    def _show(self, name: str, spaces: Sequence[JsonObject], found: Scores) -> None:
+    def _show(self, name: str, spaces: Sequence[JsonObject], by_mode: Scores) -> None:
         differences = {
             mode: [difference(each[0], other, MEASURE) for other in each[1:]]
-            for mode, each in ((mode, [one["per_query"] for one in scores]) for mode, scores in found.items())
+            for mode, each in ((mode, [one["per_query"] for one in scores]) for mode, scores in by_mode.items())
         }
         if self.as_json:
             shown = [
                 {key: space[key] for key in ("id", "state", "reference", "dim", "vectors")}
                 | {key: space["encoder"][key] for key in ("name", "fingerprint")}
-                | {"modes": {mode: scores[at] for mode, scores in found.items()}}
+                | {"modes": {mode: scores[at] for mode, scores in by_mode.items()}}
                 for at, space in enumerate(spaces)
             ]
             paired = {
@@ -116,10 +116,10 @@ class Comparison:
             }  # fmt: skip
             console.emit({"schema": 1, "index": name, "k": self.k, "spaces": shown, "differences": paired})
             return
-        measures = [key for key in next(iter(found.values()))[0] if key not in ("queries", "per_query")]
+        measures = [key for key in next(iter(by_mode.values()))[0] if key not in ("queries", "per_query")]
         rows = [
             [mode, _called(space), space["state"], *(f"{scores[at][key]:.4f}" for key in measures)]
-            for mode, scores in found.items()
+            for mode, scores in by_mode.items()
             for at, space in enumerate(spaces)
         ]
         console.table(rows, ("mode", "encoder", "space", *measures))

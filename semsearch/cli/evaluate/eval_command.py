@@ -75,15 +75,15 @@ def eval_(
     modes = (mode,) if mode else MODES
     check_report(report, len(modes))
     chosen, runs = choose_index(ctx.obj, name, named), []
-    found: dict[Mode, JsonObject] = {}
+    scores: dict[Mode, JsonObject] = {}
     with open_index(ctx.obj, chosen) as index:
         for one in modes:
             began = perf_counter()
-            found[one] = evaluate(ranked(index.search, one, k), texts, judgements, k)
+            scores[one] = evaluate(ranked(index.search, one, k), texts, judgements, k)
             measured = Measurement(
-                protocol=f"index {chosen}, {found[one]['queries']} queries, 0 … 1",
-                scores=found[one],
-                table={key: found[one][key] for key in found[one] if key not in ("queries", "per_query")},
+                protocol=f"index {chosen}, {scores[one]['queries']} queries, 0 … 1",
+                scores=scores[one],
+                table={key: scores[one][key] for key in scores[one] if key not in ("queries", "per_query")},
                 row={"mode": one},
                 settings={"index": chosen, "recipe": index.info()["recipe"], "mode": one, "k": k},
                 files=files,
@@ -91,7 +91,7 @@ def eval_(
             runs.append(index_run("index", index, measured, perf_counter() - began))
     save(runs, report)
     if as_json:
-        console.emit({"schema": 1, "index": index.name, "k": k, "modes": found})
+        console.emit({"schema": 1, "index": index.name, "k": k, "modes": scores})
         return
     rows = [[run["row"]["mode"], *(f"{value:.4f}" for value in run["table"].values())] for run in runs]
     console.table(rows, ("mode", *runs[0]["table"]))

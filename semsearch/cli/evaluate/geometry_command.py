@@ -55,17 +55,17 @@ def geometry(
             raise UsageError("-n measures the vectors of an index.", fix)
         began = perf_counter()
         with open_index(ctx.obj, index) as opened:
-            found = evaluation.index_geometry(opened.analysis, sample)
-            measured = _measurement(f"index {index}", "stored vectors", found, {"sample": sample, "index": index})
+            figures = evaluation.index_geometry(opened.analysis, sample)
+            measured = _measurement(f"index {index}", "stored vectors", figures, {"sample": sample, "index": index})
             output.show([index_run("geometry", opened, measured, perf_counter() - began)])
         return
     own_texts = list(dict.fromkeys(line for line in read_texts(texts) if line.strip())) if texts else []
 
     def measure(name: str, encoder: semsearch.Encoder) -> Iterator[Measurement]:
         if texts:
-            found = evaluation.text_geometry(encoder, own_texts, sample=sample)
+            figures = evaluation.text_geometry(encoder, own_texts, sample=sample)
             file = Path(texts)
-            yield _measurement(file.name, "different texts", found, {"sample": sample}, file)
+            yield _measurement(file.name, "different texts", figures, {"sample": sample}, file)
         else:
             yield _on_pairs(encoder, data_folder(data))
 
@@ -73,12 +73,12 @@ def geometry(
 
 
 def _measurement(
-    where: str, what: str, found: EmbeddingGeometry, settings: dict[str, object], file: Path | None = None
+    where: str, what: str, figures: EmbeddingGeometry, settings: dict[str, object], file: Path | None = None
 ) -> Measurement:
     return Measurement(
-        protocol=f"{where}: {found.vectors} of {found.total} {what}",
-        scores=found.figures,
-        table=_table(found),
+        protocol=f"{where}: {figures.vectors} of {figures.total} {what}",
+        scores=figures.figures,
+        table=_table(figures),
         settings=settings,
         files=[file] if file and file.is_file() else [],
     )
@@ -87,16 +87,16 @@ def _measurement(
 def _on_pairs(encoder: semsearch.Encoder, data: Path) -> Measurement:
     """On STS-B test: uniformity over all sentences, repeated ones too, as in papers; the rest without repeats."""
     (subset,) = evaluation.sts_pairs("stsb", data).values()
-    found = evaluation.pair_geometry(encoder, subset.pairs, subset.gold)
-    alignment = {key: {"value": value, "pairs": count} for key, (value, count) in found.alignment.items()}
+    figures = evaluation.pair_geometry(encoder, subset.pairs, subset.gold)
+    alignment = {key: {"value": value, "pairs": count} for key, (value, count) in figures.alignment.items()}
     return Measurement(
         protocol=f"STS-B test: alignment over its pairs, uniformity over its {2 * len(subset.pairs)} sentences, the "
-        f"rest over the {found.vectors} different ones",
-        scores={"alignment": alignment, **found.figures},
-        table={f"align {key}": value for key, (value, _) in found.alignment.items()} | _table(found),
+        f"rest over the {figures.vectors} different ones",
+        scores={"alignment": alignment, **figures.figures},
+        table={f"align {key}": value for key, (value, _) in figures.alignment.items()} | _table(figures),
         files=evaluation.sts_benchmarks.task_files("stsb", data),
     )
 
 
-def _table(found: EmbeddingGeometry) -> dict[str, float]:
-    return {column: found.figures[key] for key, column in COLUMNS.items() if key in found.figures}
+def _table(figures: EmbeddingGeometry) -> dict[str, float]:
+    return {column: figures.figures[key] for key, column in COLUMNS.items() if key in figures.figures}

@@ -82,13 +82,13 @@ def _runs(
     """The run of each mode."""
     for mode in modes:
         began = perf_counter()
-        with counter(options, f"{index.name}, {mode}", "queries") as told:
-            found = evaluation.evaluate_search(index.search, questions.queries, questions.qrels, mode, K, told)
-        usual, slow = found.pop("ms"), found.pop("ms, 95 %")
-        table = {**{key: found[key] for key in MEASURES}, "ms": round(usual, 3), "ms_95": round(slow, 3)}
+        with counter(options, f"{index.name}, {mode}", "queries") as step:
+            answer = evaluation.evaluate_search(index.search, questions.queries, questions.qrels, mode, K, step)
+        usual, slow = answer.pop("ms"), answer.pop("ms, 95 %")
+        table = {**{key: answer[key] for key in MEASURES}, "ms": round(usual, 3), "ms_95": round(slow, 3)}
         measured = Measurement(
-            protocol=f"index {index.name}, {found['queries']} questions with judged hits, 0 … 1",
-            scores=found | table,
+            protocol=f"index {index.name}, {answer['queries']} questions with judged hits, 0 … 1",
+            scores=answer | table,
             table=table,
             row={"mode": mode},
             settings={"index": index.name, "mode": mode, "k": K},
@@ -97,12 +97,12 @@ def _runs(
 
 
 def _show(name: str, runs: Sequence[Run], *, as_json: bool) -> None:
-    found = {run["row"]["mode"]: run["scores"] for run in runs}
-    scores = {mode: [each[MEASURE] for each in one["per_query"].values()] for mode, one in found.items()}
+    by_mode = {run["row"]["mode"]: run["scores"] for run in runs}
+    scores = {mode: [each[MEASURE] for each in one["per_query"].values()] for mode, one in by_mode.items()}
     differences = evaluation.compare_searches(scores)
     if as_json:
         listed = [{"measure": MEASURE, **asdict(one)} for one in differences]
-        console.emit({"schema": 1, "index": name, "k": K, "modes": found, "differences": listed})
+        console.emit({"schema": 1, "index": name, "k": K, "modes": by_mode, "differences": listed})
         return
     rows = [[run["row"]["mode"], *(_written(key, value) for key, value in run["table"].items())] for run in runs]
     console.table(rows, ("mode", *runs[0]["table"]))

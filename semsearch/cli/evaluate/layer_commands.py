@@ -73,15 +73,15 @@ def grid(
         tuple(pair for subset in subsets for pair in subset.pairs),
         tuple(one for subset in subsets for one in subset.gold),
     )
-    found: list[LayerScores] = []
+    scores: list[LayerScores] = []
 
     def measure(name: str, encoder: semsearch.Encoder) -> Iterator[Measurement]:
         with counter(ctx.obj, f"{name}, {task} {split}", "pairs") as count:
-            found.append(layer_scores.layer_scores(encoder, joined, count))
-        best, pooling, score = found[0].best
+            scores.append(layer_scores.layer_scores(encoder, joined, count))
+        best, pooling, score = scores[0].best
         yield Measurement(
             protocol=f"{task} {split}, Spearman in percent of the best layer and pooling",
-            scores={"poolings": list(found[0].poolings), "layers": [list(row) for row in found[0].scores]},
+            scores={"poolings": list(scores[0].poolings), "layers": [list(row) for row in scores[0].scores]},
             table={"layer": best, "spearman": score},
             row={"pooling": pooling},
             settings={"task": task, "split": split, "pairs": len(joined.pairs)},
@@ -90,14 +90,14 @@ def grid(
 
     runs = measure_each("grid", ctx.obj, [name], network.loading(_default_template(name)), measure)
     title = f"{runs[0]['encoder']['name']}\n{task} {split}"
-    output.write(runs, lambda file: papers.figures.layers(found[0], file, title))
+    output.write(runs, lambda file: papers.figures.layers(scores[0], file, title))
     if output.as_json:
         console.emit({"schema": 1, "runs": runs})
         return
-    cells = [["-" if math.isnan(cell) else f"{cell:.2f}" for cell in row] for row in found[0].scores]
-    console.table([[str(layer), *row] for layer, row in enumerate(cells)], ("layer", *found[0].poolings))
+    cells = [["-" if math.isnan(cell) else f"{cell:.2f}" for cell in row] for row in scores[0].scores]
+    console.table([[str(layer), *row] for layer, row in enumerate(cells)], ("layer", *scores[0].poolings))
     console.out()
-    best, pooling, score = found[0].best
+    best, pooling, score = scores[0].best
     console.out("best: none" if math.isnan(score) else f"best: layer {best}, {pooling}, {score:.2f}")
 
 
@@ -123,27 +123,27 @@ def tokens(
     output.check(len(model_names(models)))
     with torch_required("eval tokens"):
         attribution = papers.attribution
-    found: dict[str, list[TokenAttribution]] = {}
+    attributions: dict[str, list[TokenAttribution]] = {}
     shares: dict[str, float] = {}  # of all core words together
 
     def measure(name: str, encoder: semsearch.Encoder) -> Iterator[Measurement]:
-        found[name] = attribution.token_attribution(encoder, sentence, core or ())
-        shares[name] = sum(part.share for part in found[name] if part.core)
+        attributions[name] = attribution.token_attribution(encoder, sentence, core or ())
+        shares[name] = sum(part.share for part in attributions[name] if part.core)
         yield Measurement(
             protocol=f"“{sentence}”: the share of its core words, in percent",
-            scores={"tokens": [asdict(part) for part in found[name]]},
+            scores={"tokens": [asdict(part) for part in attributions[name]]},
             table={"core": 100 * shares[name]},
             settings={"sentence": sentence, "core": core or []},
         )
 
     runs = measure_each("tokens", ctx.obj, models, network.loading(), measure)
-    output.write(runs, lambda file: papers.figures.tokens(found, file, f"“{sentence}”"))
+    output.write(runs, lambda file: papers.figures.tokens(attributions, file, f"“{sentence}”"))
     if output.as_json:
-        parts_of = {name: [asdict(part) for part in parts] for name, parts in found.items()}
+        parts_of = {name: [asdict(part) for part in parts] for name, parts in attributions.items()}
         shown = {name: {"core_share": shares[name], "tokens": parts} for name, parts in parts_of.items()}
         console.emit({"schema": 1, "sentence": sentence, "models": shown})
         return
-    for at, (name, parts) in enumerate(found.items()):
+    for at, (name, parts) in enumerate(attributions.items()):
         if at:
             console.out()
         console.out(f"{console.safe(name)}: core words contribute {100 * shares[name]:.1f} %")

@@ -48,7 +48,7 @@ class SeenMasks:
 
 def seen(encoders: Mapping[str, semsearch.Encoder], texts: tuple[str, str]) -> dict[str, SeenMasks]:
     """What each encoder has at its [MASK]s. Raises UsageError for one whose template has none."""
-    found = {}
+    masks = {}
     for name, encoder in encoders.items():
         compared = evaluation.compare_masks(encoder, texts)
         try:
@@ -56,8 +56,8 @@ def seen(encoders: Mapping[str, semsearch.Encoder], texts: tuple[str, str]) -> d
         except SemsearchError as error:
             console.warn([f"{name}: no words are predicted: {error.message}"])
             words = None
-        found[name] = SeenMasks(compared, words)
-    return found
+        masks[name] = SeenMasks(compared, words)
+    return masks
 
 
 def show(every: Mapping[str, SeenMasks]) -> None:
@@ -78,13 +78,14 @@ def show(every: Mapping[str, SeenMasks]) -> None:
         console.table(rows, ("cosine", "compared"))
         if one.words is not None:
             console.out()
-            found = one.words
+            likeliest = one.words
             lines = [
                 [names[at], side.upper(), "  ".join(map(_spelled, words[at]))]
                 for at in range(len(names))
-                for side, words in zip(SIDES, found.words, strict=True)
+                for side, words in zip(SIDES, likeliest.words, strict=True)
             ]
-            console.table(lines, ("mask", "text", f"likeliest words{f', by {found.head}' if found.head else ''}"))
+            head = f", by {likeliest.head}" if likeliest.head else ""
+            console.table(lines, ("mask", "text", f"likeliest words{head}"))
 
 
 def _spelled(word: Word) -> str:

@@ -47,10 +47,10 @@ def own(
     with open_index(ctx.obj, name, named) as index:
         runs = list(_runs(index, modes, Sampled(sample, seed, k), ctx.obj))
     save(runs, report)
-    found: dict[Mode, JsonObject] = {run["row"]["mode"]: run["scores"] for run in runs}
-    failed = None if fail_under is None else _missed(found, f"recall@{k}", fail_under)
-    whole = {"index": index.name, "k": k, "seed": seed, "modes": found}
-    console.result(whole, lambda: _print(found), as_json=as_json, failed=failed)
+    scores: dict[Mode, JsonObject] = {run["row"]["mode"]: run["scores"] for run in runs}
+    failed = None if fail_under is None else _missed(scores, f"recall@{k}", fail_under)
+    whole = {"index": index.name, "k": k, "seed": seed, "modes": scores}
+    console.result(whole, lambda: _print(scores), as_json=as_json, failed=failed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,9 @@ def _runs(index: semsearch.Index, modes: Sequence[Mode], sampled: Sampled, optio
         yield index_run("own", index, measured, perf_counter() - began)
 
 
-def _print(found: Mapping[Mode, JsonObject]) -> None:
-    heads = [key for key in next(iter(found.values())) if key != "missed"]
-    rows = [[mode, *(_shown(key, one[key]) for key in heads)] for mode, one in found.items()]
+def _print(scores: Mapping[Mode, JsonObject]) -> None:
+    heads = [key for key in next(iter(scores.values())) if key != "missed"]
+    rows = [[mode, *(_shown(key, one[key]) for key in heads)] for mode, one in scores.items()]
     console.table(rows, ("mode", *heads))
 
 
@@ -92,8 +92,8 @@ def _shown(key: str, value: float) -> str:
     return f"{value:,}" if key == "queries" else f"{value:.4f}" if key.startswith("recall") else f"{value:.1f}"
 
 
-def _missed(found: Mapping[Mode, JsonObject], measure: str, least: float) -> GateFailed | None:
-    mode, lowest = min(((mode, one[measure]) for mode, one in found.items()), key=lambda each: each[1])
+def _missed(scores: Mapping[Mode, JsonObject], measure: str, least: float) -> GateFailed | None:
+    mode, lowest = min(((mode, one[measure]) for mode, one in scores.items()), key=lambda each: each[1])
     if lowest >= least:
         return None
     return GateFailed(f"{measure} is {lowest:.3f} in mode {mode}, below {least:g}.", "--json lists what was missed.")

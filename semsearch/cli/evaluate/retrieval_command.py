@@ -67,12 +67,12 @@ def retrieval(
     splitter = Splitter("none") if whole else Splitter()
 
     def measure(name: str, encoder: semsearch.Encoder) -> list[Measurement]:
-        found: dict[Mode, Scores] = {each: {} for each in modes}
+        by_mode: dict[Mode, Scores] = {each: {} for each in modes}
         for collection in read:
             with counter(ctx.obj, f"{name}, {collection.name}: indexing", "documents") as count:
                 for each, scores in _measured(collection, encoder, splitter, modes, count).items():
-                    found[each][collection.name] = scores
-        return [_measurement(each, scores, read, splitter) for each, scores in found.items()]
+                    by_mode[each][collection.name] = scores
+        return [_measurement(each, scores, read, splitter) for each, scores in by_mode.items()]
 
     output.show(measure_each("retrieval", ctx.obj, models, options, measure))
 
@@ -86,8 +86,8 @@ def _folder(name: str) -> Path:
     except UsageError:
         raise NotFound(f"{name} is not a folder.", "Check the path, or set SEMSEARCH_DATA.") from None
     if not below.is_dir():
-        known = ", ".join(sorted(file.parent.parent.name for file in below.parent.glob("*/beir/corpus.jsonl")))
-        raise NotFound(f"neither {name} nor {below} is a folder.", f"Available collections: {known or 'none'}.")
+        names = ", ".join(sorted(file.parent.parent.name for file in below.parent.glob("*/beir/corpus.jsonl")))
+        raise NotFound(f"neither {name} nor {below} is a folder.", f"Available collections: {names or 'none'}.")
     return below
 
 
@@ -114,17 +114,17 @@ def _measured(
         }
 
 
-def _measurement(mode: Mode, found: Scores, read: Sequence[Collection], splitter: Splitter) -> Measurement:
-    if len(found) == 1:
-        table = {name: scores[name] for scores in found.values() for name in MEASURES}
+def _measurement(mode: Mode, by_mode: Scores, read: Sequence[Collection], splitter: Splitter) -> Measurement:
+    if len(by_mode) == 1:
+        table = {name: scores[name] for scores in by_mode.values() for name in MEASURES}
     else:
-        table = {f"{each} {name}": scores[name] for each, scores in found.items() for name in HEADLINES}
-        table |= {f"mean {name}": fmean(scores[name] for scores in found.values()) for name in HEADLINES}
+        table = {f"{each} {name}": scores[name] for each, scores in by_mode.items() for name in HEADLINES}
+        table |= {f"mean {name}": fmean(scores[name] for scores in by_mode.values()) for name in HEADLINES}
     window = "whole documents" if splitter.kind == "none" else f"windows of {splitter.size} tokens"
     split = read[0].split
     return Measurement(
-        protocol=f"{', '.join(found)}, {split} queries, {window}, 0 … 1",
-        scores=found,
+        protocol=f"{', '.join(by_mode)}, {split} queries, {window}, 0 … 1",
+        scores=by_mode,
         table=table,
         row={"mode": mode},
         settings={"mode": mode, "split": split, "k": DEPTH, "window": window, "overlap": splitter.overlap},

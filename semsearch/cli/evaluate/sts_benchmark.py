@@ -41,31 +41,33 @@ def show(
     options: Options, benchmark: Benchmark, models: Sequence[str], loading: EncoderOptions, output: FigureOptions
 ) -> None:
     """Measure every encoder on every task; print the scores, and write figure and report."""
-    found: dict[str, list[TaskResult]] = {}
+    results: dict[str, list[TaskResult]] = {}
 
     def measure(name: str, encoder: semsearch.Encoder) -> Iterator[Measurement]:
-        found[name] = []
+        results[name] = []
         with counter(options, name, "tasks") as count:
             for done, task in enumerate(benchmark.tasks, 1):
-                found[name].append(sts_task(task, encoder, benchmark.data, benchmark.split))
+                results[name].append(sts_task(task, encoder, benchmark.data, benchmark.split))
                 count(done, len(benchmark.tasks))
-        yield _measurement(benchmark, found[name])
+        yield _measurement(benchmark, results[name])
 
     def draw(file: Path) -> None:
         (task,) = benchmark.tasks
         subsets = sts_pairs(task, benchmark.data, benchmark.split)
         gold = [score for subset in subsets.values() for score in subset.gold]
         title = f"{_title(task)} {benchmark.split}: {len(gold):,} pairs"
-        figures.by_gold({name: one.cosines for name, (one,) in found.items()}, gold, file, title)
+        figures.by_gold({name: one.cosines for name, (one,) in results.items()}, gold, file, title)
 
     runs = measure_each("sts", options, models, loading, measure)
     output.write(runs, draw)
     if output.as_json:
-        console.emit(_as_json(benchmark, found))
+        console.emit(_as_json(benchmark, results))
     elif len(benchmark.tasks) == 1:
-        print_correlations({name: correlations(*_chosen(one, benchmark.aggregation)) for name, (one,) in found.items()})
+        print_correlations(
+            {name: correlations(*_chosen(one, benchmark.aggregation)) for name, (one,) in results.items()}
+        )
     else:
-        heads, rows = reports.rows(runs, list(found))
+        heads, rows = reports.rows(runs, list(results))
         console.table(rows, ("model", *heads[1:]))
 
 
@@ -81,32 +83,35 @@ def correlations(spearman: float | None, pearson: float | None) -> dict[str, flo
 
 def print_correlations(whole: Mapping[str, Mapping[str, float | None]]) -> None:
     """Print a line for each model."""
-    rows = [[name, *("-" if v is None else f"{v:.2f}" for v in found.values())] for name, found in whole.items()]
+    rows = [
+        [name, *("-" if v is None else f"{v:.2f}" for v in correlations.values())]
+        for name, correlations in whole.items()
+    ]
     if rows:
         console.table(rows, ("model", "spearman", "pearson"))
 
 
-def _measurement(benchmark: Benchmark, found: Sequence[TaskResult]) -> Measurement:
+def _measurement(benchmark: Benchmark, results: Sequence[TaskResult]) -> Measurement:
     how = benchmark.aggregation
-    scores = {_title(one.task): round(getattr(one.spearman, how), 4) for one in found}
+    scores = {_title(one.task): round(getattr(one.spearman, how), 4) for one in results}
     table: dict[str, float] = dict(scores)
-    if len(found) > 1:
-        table["Avg." if len(found) == len(TASKS) else f"Avg. of {len(found)}"] = average(list(scores.values()))
+    if len(results) > 1:
+        table["Avg." if len(results) == len(TASKS) else f"Avg. of {len(results)}"] = average(list(scores.values()))
     return Measurement(
         protocol=f"Spearman in percent on {benchmark.split} pairs, {DESCRIPTIONS[how]} ({how!r})",
-        scores={one.task: _details(one, how) for one in found},
+        scores={one.task: _details(one, how) for one in results},
         table=table,
         settings={"tasks": list(benchmark.tasks), "split": benchmark.split, "aggregate": how},
-        files=[file for one in found for file in task_files(one.task, benchmark.data, benchmark.split)],
+        files=[file for one in results for file in task_files(one.task, benchmark.data, benchmark.split)],
     )
 
 
-def _as_json(benchmark: Benchmark, found: Mapping[str, Sequence[TaskResult]]) -> JsonObject:
+def _as_json(benchmark: Benchmark, by_model: Mapping[str, Sequence[TaskResult]]) -> JsonObject:
     if len(benchmark.tasks) == 1:
-        models = {name: _details(results[0], benchmark.aggregation) for name, results in found.items()}
+        models = {name: _details(results[0], benchmark.aggregation) for name, results in by_model.items()}
         return {"schema": 1, "task": benchmark.tasks[0], "models": models}
     how, whole = benchmark.aggregation, {}
-    for name, results in found.items():
+    for name, results in by_model.items():
         mean = reports.finite(average([getattr(one.spearman, how) for one in results]))
         whole[name] = {"average": mean, "tasks": {one.task: _details(one, how) for one in results}}
     return {"schema": 1, "tasks": list(benchmark.tasks), "aggregate": how, "models": whole}

@@ -83,11 +83,13 @@ def sts(
     if matrix:
         _print_matrix(texts, encoders, output.as_json)
         return
-    found = {name: semsearch.sts([(a, b) for a, b, _ in triples], one, gold or None) for name, one in encoders.items()}
+    results = {
+        name: semsearch.sts([(a, b) for a, b, _ in triples], one, gold or None) for name, one in encoders.items()
+    }
     if output.figure is not None:
-        _draw(found, gold, output.figure, f"{Path(pairs or '').name}: {len(gold):,} pairs")
+        _draw(results, gold, output.figure, f"{Path(pairs or '').name}: {len(gold):,} pairs")
     seen = mask_output.seen(encoders, triples[0][:2]) if masks else {}
-    _print_pairs(found, seen, whole=bool(gold), as_json=output.as_json)
+    _print_pairs(results, seen, whole=bool(gold), as_json=output.as_json)
     if seen and not output.as_json:
         mask_output.show(seen)
 
@@ -113,8 +115,8 @@ def _gold(triples: Sequence[tuple[str, str, float | None]], output: FigureOption
     return gold
 
 
-def _draw(found: Mapping[str, StsResult], gold: Sequence[float], file: Path, title: str) -> None:
-    figures.by_gold({name: np.asarray(one.cosines) for name, one in found.items()}, gold, file, title)
+def _draw(results: Mapping[str, StsResult], gold: Sequence[float], file: Path, title: str) -> None:
+    figures.by_gold({name: np.asarray(one.cosines) for name, one in results.items()}, gold, file, title)
     console.note(f"wrote {file}")
 
 
@@ -126,11 +128,13 @@ def _tasks(names: Sequence[str]) -> tuple[str, ...]:
     return get_args(Task) if "all" in names else tuple(dict.fromkeys(names))
 
 
-def _print_pairs(found: Mapping[str, StsResult], seen: Mapping[str, SeenMasks], *, whole: bool, as_json: bool) -> None:
+def _print_pairs(
+    results: Mapping[str, StsResult], seen: Mapping[str, SeenMasks], *, whole: bool, as_json: bool
+) -> None:
     """Print the cosine of every pair, and with the `whole` also the correlations with the human scores."""
-    texts = next(iter(found.values())).pairs
-    compared = [{name: _compared(one, at) for name, one in found.items()} for at in range(len(texts))]
-    correlated = {name: sts_benchmark.correlations(one.spearman, one.pearson) for name, one in found.items() if whole}
+    texts = next(iter(results.values())).pairs
+    compared = [{name: _compared(one, at) for name, one in results.items()} for at in range(len(texts))]
+    correlated = {name: sts_benchmark.correlations(one.spearman, one.pearson) for name, one in results.items() if whole}
     if as_json:
         masks = {name: {"masks": one.as_json} for name, one in seen.items()}
         whole_rows = [{name: {**one, **masks.get(name, {})} for name, one in each.items()} for each in compared]
@@ -143,7 +147,7 @@ def _print_pairs(found: Mapping[str, StsResult], seen: Mapping[str, SeenMasks], 
         for (a, b), models in zip(texts, compared, strict=True)
         for name, figures in models.items()
     ]
-    if len(found) > 1:
+    if len(results) > 1:
         rows = [
             [name, *("-" if one is None else f"{one:.4f}" for one in pair.values()), *both]
             for name, pair, both in lines
@@ -158,14 +162,14 @@ def _print_pairs(found: Mapping[str, StsResult], seen: Mapping[str, SeenMasks], 
 def _print_matrix(texts: Sequence[str], encoders: Encoders, as_json: bool) -> None:
     if not texts:
         raise UsageError("there are no texts to compare.", "Write one per line.")
-    cosines, found = {}, {}
+    cosines, by_model = {}, {}
     for name, encoder in encoders.items():
         vectors = encoder.encode(texts)
         cosines[name] = one = (vectors @ vectors.T).clip(-1, 1)
         strengths = pair_similarity.calibrate(one, encoder.background) if encoder.background else None
-        found[name] = {"cosine": one, "strength": strengths}
+        by_model[name] = {"cosine": one, "strength": strengths}
     if as_json:
-        console.emit({"schema": 1, "texts": list(texts), "models": found})
+        console.emit({"schema": 1, "texts": list(texts), "models": by_model})
         return
     numbers = [str(at) for at in range(1, len(texts) + 1)]
     for name, one in cosines.items():
@@ -176,9 +180,9 @@ def _print_matrix(texts: Sequence[str], encoders: Encoders, as_json: bool) -> No
         console.table(rows, ("", *numbers, "text"))
 
 
-def _compared(found: StsResult, at: int) -> Comparison:
-    strength = found.strengths[at]
-    return {"cosine": round(found.cosines[at], 6), "strength": None if strength is None else round(strength, 4)}
+def _compared(result: StsResult, at: int) -> Comparison:
+    strength = result.strengths[at]
+    return {"cosine": round(result.cosines[at], 6), "strength": None if strength is None else round(strength, 4)}
 
 
 def _figures(compared: Comparison) -> str:

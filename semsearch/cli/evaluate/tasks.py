@@ -102,19 +102,20 @@ def measure_each(
     runs: list[Run] = []
     for name, encoder in load_encoders(options, models, loading):
         began = perf_counter()
-        found = list(measure(name, encoder))
+        measurements = list(measure(name, encoder))
         took = perf_counter() - began
         runs += [
-            reports.run(kind, encoder.info, one, name=name, reference=encoder.reference, took_s=took) for one in found
+            reports.run(kind, encoder.info, one, name=name, reference=encoder.reference, took_s=took)
+            for one in measurements
         ]
     return runs
 
 
-def index_run(kind: str, index: semsearch.Index, found: Measurement, took_s: float) -> Run:
+def index_run(kind: str, index: semsearch.Index, measurement: Measurement, took_s: float) -> Run:
     """A run that measured an index; its encoder is described by the index, and not loaded."""
     space = index.info()["spaces"][0]
     info = {**space["encoder"], "dim": space["dim"]}
-    return reports.run(kind, info, found, name=space["encoder"]["name"], took_s=took_s)
+    return reports.run(kind, info, measurement, name=space["encoder"]["name"], took_s=took_s)
 
 
 @contextmanager

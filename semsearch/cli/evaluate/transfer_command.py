@@ -64,15 +64,15 @@ def transfer(
 
     def measure(name: str, encoder: semsearch.Encoder) -> Iterator[Measurement]:
         embed, vectors = learner.features_of(encoder)
-        found, files = [], list[Path]()
+        results, files = [], list[Path]()
         for each in names:
             task = transfer_tasks.read(each, folder)
             with counter(ctx.obj, f"{name}, {each}: embedding", "texts") as count:
-                known = _embedded(task, embed, count)
+                embed_cached = _embedded(task, embed, count)
             with counter(ctx.obj, f"{name}, {each}: learning", "classifiers") as count:
-                found.append(learner.run(task, known, learning, device=device, report=count))
+                results.append(learner.run(task, embed_cached, learning, device=device, report=count))
             files += task.files
-        yield _measurement(found, learning, files, vectors)
+        yield _measurement(results, learning, files, vectors)
 
     output.show(measure_each("transfer", ctx.obj, models, options, measure))
 
@@ -86,17 +86,17 @@ def _embedded(task: TransferTask, embed: Embed, count: Count) -> Embed:
 
 
 def _measurement(
-    found: Sequence[TransferResult], learning: ClassifierSettings, files: Sequence[Path], vectors: str
+    results: Sequence[TransferResult], learning: ClassifierSettings, files: Sequence[Path], vectors: str
 ) -> Measurement:
     classifier = f"{learning.hidden} hidden units" if learning.hidden else "logistic regression"
-    table = {one.task: one.accuracy for one in found}
-    if len(found) > 1:
-        mean = "Avg." if list(table) == list(transfer_tasks.SEVEN) else f"Avg. of {len(found)}"
+    table = {one.task: one.accuracy for one in results}
+    if len(results) > 1:
+        mean = "Avg." if list(table) == list(transfer_tasks.SEVEN) else f"Avg. of {len(results)}"
         table[mean] = evaluation.sts_benchmarks.average(list(table.values()))
     return Measurement(
         protocol=f"SentEval's transfer tasks, accuracy in percent: {classifier}, {learning.folds} folds, "
         f"{learning.optimiser}, batches of {learning.batch}, on vectors {vectors}",
-        scores={one.task: asdict(one) for one in found},
+        scores={one.task: asdict(one) for one in results},
         table=table,
         settings={"vectors": vectors, **asdict(learning)},
         files=files,

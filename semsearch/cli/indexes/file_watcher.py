@@ -46,16 +46,16 @@ def changes(folder: Path, *, poll: bool = False, warn: Callable[[str], None] = l
             if not announced and seen is not None:
                 warn(f"{count(len(seen ^ now), 'change')} found by looking: the system has lost the events.")
             seen = now
-            yield followed.told
+            yield followed.warned
 
 
 class _Followed:
-    """The files that an index follows. `seconds` is what the last look at them has taken; `told`: of folders away."""
+    """The files that an index follows. `seconds` is what the last look at them has taken; `warned`: of folders away."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.seconds = 0.0
-        self.told = False
+        self.warned = False
 
     def roots(self) -> tuple[Root, ...]:
         with semsearch.Index.open(self.folder) as index:
@@ -63,14 +63,14 @@ class _Followed:
 
     def state(self) -> frozenset[tuple[str, int, int]]:
         """Path, size and modification time of every file."""
-        began, found = time.monotonic(), set()
+        began, entries = time.monotonic(), set()
         for root in self.roots():
             with suppress(NotFound):  # a root may be absent for a while, or vanish while it is read
                 for item in files(Path(root.path), root.rules, drivers.exists):
                     if isinstance(item, FileEntry):
-                        found.add((str(item.path), item.size, item.mtime_ns))
+                        entries.add((str(item.path), item.size, item.mtime_ns))
         self.seconds = time.monotonic() - began
-        return frozenset(found)
+        return frozenset(entries)
 
 
 def _wakeups(followed: _Followed, poll: bool, warn: Callable[[str], None]) -> Iterator[bool]:
@@ -89,14 +89,14 @@ class _NoEvents(Exception):
 
 def _announced(followed: _Followed, warn: Callable[[str], None]) -> Iterator[bool]:
     """As `_wakeups`, by the events of the system. Raises _NoEvents, and has told why."""
-    told: set[str] = set()
+    warned: set[str] = set()
     while True:
         paths = [root.path for root in followed.roots()]
         there = _identities(paths)
         away = {path for path, identity in there.items() if identity is None}
-        for path in sorted(away - told):
+        for path in sorted(away - warned):
             warn(f"{path} is away; its documents stay in the index, and it is followed again once it is back.")
-        told, followed.told = away, bool(away)
+        warned, followed.warned = away, bool(away)
         watch = _Watch([path for path in paths if path not in away], followed.folder)
         try:
             yield True
@@ -105,7 +105,7 @@ def _announced(followed: _Followed, warn: Callable[[str], None]) -> Iterator[boo
             if there != _identities(paths):  # one of them went while the watch began
                 continue
             reason = f"{error}. Install it: {install_command('watch')}" if isinstance(error, ImportError) else error
-            followed.told = False
+            followed.warned = False
             warn(f"no events of the file system, so the files are looked at every {POLL_SECONDS:g} s: {reason}")
             raise _NoEvents from error
         finally:
@@ -125,12 +125,12 @@ def _until_moved(watch: _Watch, there: Mapping[str, Identity]) -> Iterator[bool]
 
 
 def _identities(paths: Iterable[str]) -> dict[str, Identity]:
-    found: dict[str, Identity] = dict.fromkeys(paths)
-    for path in found:
+    identities: dict[str, Identity] = dict.fromkeys(paths)
+    for path in identities:
         with suppress(OSError):
             status = Path(path).stat()
-            found[path] = status.st_dev, status.st_ino
-    return found
+            identities[path] = status.st_dev, status.st_ino
+    return identities
 
 
 class _Watch:
@@ -139,7 +139,7 @@ class _Watch:
     def __init__(self, paths: list[str], folder: Path) -> None:
         self._paths = paths
         self._own = os.path.realpath(folder) + os.sep
-        self._found: SimpleQueue[Exception | None] = SimpleQueue()
+        self._changes: SimpleQueue[Exception | None] = SimpleQueue()
         self._end = Event()
         if paths:
             Thread(target=self._run, name="semsearch-watch", daemon=True).start()
@@ -147,7 +147,7 @@ class _Watch:
     def wait(self, seconds: float) -> bool:
         """Whether something has happened within so many seconds. Raises what the watch has failed with."""
         try:
-            failed = self._found.get(timeout=seconds)
+            failed = self._changes.get(timeout=seconds)
         except Empty:
             return False
         if failed is not None:
@@ -162,7 +162,7 @@ class _Watch:
         try:
             watch = import_module("watchfiles").watch
             begun = False
-            for found in watch(
+            for changes in watch(
                 *self._paths,
                 watch_filter=lambda _, path: not os.path.realpath(path).startswith(self._own),
                 debounce=BURST_MS,
@@ -173,8 +173,8 @@ class _Watch:
                 raise_interrupt=False,
                 ignore_permission_denied=True,
             ):
-                if found or not begun:  # what happened before it began had no event
-                    self._found.put(None)
+                if changes or not begun:  # what happened before it began had no event
+                    self._changes.put(None)
                 begun = True
         except Exception as error:  # no watchfiles, no inotify, too few watches, a folder that has gone meanwhile
-            self._found.put(error)
+            self._changes.put(error)

@@ -64,9 +64,9 @@ def delete(
             some = f"{len(doomed):,} documents from {index.name}"
             console.confirm(f"Delete {some}?", f"deleting {some}", yes=yes)
         deleted = len(doomed) if dry_run else index.delete(doomed) if doomed else 0
-    found = {"index": index.name, "deleted": deleted, "documents": doomed, **({"dry_run": True} if dry_run else {})}
+    outcome = {"index": index.name, "deleted": deleted, "documents": doomed, **({"dry_run": True} if dry_run else {})}
     text = f"{index.name}: {count(deleted, 'document')} deleted"
-    console.result(found, doomed if dry_run else text, as_json=as_json, quiet=ctx.obj.quiet)
+    console.result(outcome, doomed if dry_run else text, as_json=as_json, quiet=ctx.obj.quiet)
     if dry_run and not (as_json or ctx.obj.quiet):
         console.note(f"{count(deleted, 'document')} would be deleted")
 
@@ -89,9 +89,9 @@ def rm(
     else:
         console.confirm(f"Remove index {folder.name} ({folder})?", f"removing index {folder.name}", yes=yes)
         left = semsearch.admin.remove(folder)
-    found = {"index": folder.name, "removed": True}
+    outcome = {"index": folder.name, "removed": True}
     text = f"{folder.name}: {'unlinked; its server keeps the documents' if unlink else 'removed'}"
-    console.result(found, text, as_json=as_json, quiet=ctx.obj.quiet)
+    console.result(outcome, text, as_json=as_json, quiet=ctx.obj.quiet)
     if left:
         console.warn([f"{folder} contains other files, which were not removed: {', '.join(left[:5])}"])
 
@@ -119,8 +119,8 @@ def rename(
     if new == folder.name:
         raise UsageError(f"index {new} has this name already.", "Choose another name.")
     path = semsearch.admin.rename(folder, new)
-    found = {"index": path.name, "before": folder.name, "path": str(path)}
-    console.result(found, f"Renamed {folder.name} to {path.name}.", as_json=as_json, quiet=ctx.obj.quiet)
+    outcome = {"index": path.name, "before": folder.name, "path": str(path)}
+    console.result(outcome, f"Renamed {folder.name} to {path.name}.", as_json=as_json, quiet=ctx.obj.quiet)
 
 
 def compact(ctx: typer.Context, name: NameArgument = None, named: NameOption = None, as_json: JsonFlag = False) -> None:
@@ -134,9 +134,9 @@ def compact(ctx: typer.Context, name: NameArgument = None, named: NameOption = N
             semsearch.admin.compact(index, report)
     with semsearch.Index.open(index.path) as index:  # closed in between: SQLite folds its log in
         after = index.info()["bytes"]
-    found = {"index": index.name, "bytes_before": before, "bytes": after}
+    outcome = {"index": index.name, "bytes_before": before, "bytes": after}
     text = f"{index.name}: {console.size(before)} before, {console.size(after)} now"
-    console.result(found, text, as_json=as_json, quiet=ctx.obj.quiet)
+    console.result(outcome, text, as_json=as_json, quiet=ctx.obj.quiet)
 
 
 def verify(
@@ -168,9 +168,9 @@ def verify(
             f"{label}: {count(len(problems), 'problem')} found.",
             "Restore a dump or rebuild the index; `semsearch compact` repairs a bad vector index.",
         )
-    found = {"index": label, "ok": not problems, "problems": problems}
+    outcome = {"index": label, "ok": not problems, "problems": problems}
     text = f"{label}: no problems found"
-    console.result(found, problems or text, as_json=as_json, quiet=ctx.obj.quiet, failed=failed)
+    console.result(outcome, problems or text, as_json=as_json, quiet=ctx.obj.quiet, failed=failed)
 
 
 def salvage(
@@ -204,9 +204,9 @@ def salvage(
     if report.lost:
         lost = count(len(report.lost), "item")
         failed = GateFailed(f"{text}; {lost} lost.", f"Files that exist are read again by: semsearch index -n {output}")
-    found = {"from": folder.name, **asdict(report), "complete": not report.lost}
+    summary = {"from": folder.name, **asdict(report), "complete": not report.lost}
     shown = [f"{item.path}: {item.reason}" for item in report.lost] or text
-    console.result(found, shown, as_json=as_json, quiet=ctx.obj.quiet, failed=failed)
+    console.result(summary, shown, as_json=as_json, quiet=ctx.obj.quiet, failed=failed)
 
 
 def dump(
@@ -239,9 +239,9 @@ def dump(
     with open_index(ctx.obj, chosen) as index, step_progress(ctx.obj, f"dumping {chosen}") as report:
         semsearch.admin.dump(index, output, report)
     size = output.stat().st_size
-    found = {"index": index.name, "file": str(output), "bytes": size}
+    outcome = {"index": index.name, "file": str(output), "bytes": size}
     text = f"{index.name}: {console.size(size)} in {output}"
-    console.result(found, text, as_json=as_json, quiet=ctx.obj.quiet)
+    console.result(outcome, text, as_json=as_json, quiet=ctx.obj.quiet)
 
 
 def _dump_vectors(options: Options, chosen: str, file: Path, precision: Precision, *, yes: bool, as_json: bool) -> None:
@@ -251,9 +251,9 @@ def _dump_vectors(options: Options, chosen: str, file: Path, precision: Precisio
     with open_index(options, chosen) as index, step_progress(options, f"writing {file}") as report:
         written = semsearch.admin.export_vectors(index, file, precision=precision, progress=report)
     sizes = {str(each): each.stat().st_size for each in written}
-    found = {"index": index.name, "files": list(sizes), "bytes": sum(sizes.values())}
+    outcome = {"index": index.name, "files": list(sizes), "bytes": sum(sizes.values())}
     text = [f"{index.name}: {console.size(size)} in {each}" for each, size in sizes.items()]
-    console.result(found, text, as_json=as_json, quiet=options.quiet)
+    console.result(outcome, text, as_json=as_json, quiet=options.quiet)
 
 
 def restore(
@@ -281,9 +281,9 @@ def restore(
     with restored_index as index:
         documents = len(index)
         apart = index.info()["recipe"].get(recipe_trust.KEY, {})
-    found = {"index": index.name, "documents": documents, **({recipe_trust.KEY: apart} if apart else {})}
+    outcome = {"index": index.name, "documents": documents, **({recipe_trust.KEY: apart} if apart else {})}
     text = f"{index.name}: {count(documents, 'document')} restored"
-    console.result(found, text, as_json=as_json, quiet=ctx.obj.quiet)
+    console.result(outcome, text, as_json=as_json, quiet=ctx.obj.quiet)
     if said := set_aside.in_words(apart):
         console.note(f"Not yet: {said}. If you trust the dump: semsearch trust {index.name}")
 
@@ -297,19 +297,19 @@ def trust(ctx: typer.Context, name: NameArgument = None, named: NameOption = Non
     with open_index(ctx.obj, name, named) as index:
         apart = index.info()["recipe"].get(recipe_trust.KEY, {})
         semsearch.admin.trust(index)
-    found = {"index": index.name, "trusted": apart}
+    outcome = {"index": index.name, "trusted": apart}
     said = set_aside.in_words(apart)
     text = f"{index.name}: from now on it may {said}" if said else f"{index.name}: nothing was set aside"
-    console.result(found, text, as_json=as_json, quiet=ctx.obj.quiet)
+    console.result(outcome, text, as_json=as_json, quiet=ctx.obj.quiet)
 
 
 def _existing_documents(index: semsearch.Index, ids: Iterable[str]) -> list[str]:
     """The ids, each once. Raises NotFound for an unknown one, before anything is deleted."""
-    wanted = list(dict.fromkeys(str(parse_id(one)) if one.startswith("document:") else one for one in ids))
-    for one in wanted:
+    names = list(dict.fromkeys(str(parse_id(one)) if one.startswith("document:") else one for one in ids))
+    for one in names:
         try:
             index.get(one)
         except NotFound:
             message = f"{index.name} has no document {one!r}; nothing was deleted."
             raise NotFound(message, f"See: semsearch info {index.name} --documents") from None
-    return wanted
+    return names

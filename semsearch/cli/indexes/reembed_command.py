@@ -40,9 +40,9 @@ def reembed(
     use_device(options.device)
     with semsearch.Index.open(folder) as index:
         reference = _reference(index.info()["spaces"], model, options)
-        wanted = trusted_encoder(reference) if options.trust else reference
+        encoder = trusted_encoder(reference) if options.trust else reference
         with sync_progress(ctx.obj, f"encoding {folder.name}") as progress:
-            report = index.reembed(wanted, keep_old=keep_old, progress=progress)
+            report = index.reembed(encoder, keep_old=keep_old, progress=progress)
     console.warn(report.warnings)
     if report.replaced:
         console.note(f"the unfinished vectors of {report.replaced} were removed")

@@ -43,7 +43,7 @@ def dumps(value: object, indent: int | None = None) -> str:
     """`value` as JSON that is safe for any terminal and any parser: no NaN, no raw control characters."""
     ascii_only = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "") != "utf8"
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent, allow_nan=False, default=_plain)
-    return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def error_object(error: SemsearchError) -> JsonObject:
@@ -58,7 +58,7 @@ def print_error(error: SemsearchError) -> None:
 
 
 def result(
-    found: JsonObject,
+    report: JsonObject,
     shown: str | Sequence[str] | Mapping[str, object] | Callable[[], None],
     *,
     as_json: bool,
@@ -70,7 +70,7 @@ def result(
     `shown` is a line, which `quiet` leaves out, or several lines, values by name, or a function that prints.
     """
     if as_json:
-        emit({"schema": 1, **found, **({"error": error_object(failed)} if failed else {})})
+        emit({"schema": 1, **report, **({"error": error_object(failed)} if failed else {})})
     elif callable(shown):
         shown()
     elif isinstance(shown, Mapping):

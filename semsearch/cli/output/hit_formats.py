@@ -147,11 +147,11 @@ def _table(answers: Iterable[Answer], batch: bool, explain: bool) -> None:
             print(_styled(f"{console.safe(answer.id)}: {console.safe(answer.results.query.text)}", BOLD, colour))
         if answer.results.hits:
             print(_styled(_header(answer.results), DIM, colour))
-        for hit, found in zip(answer.results, answer.snippets(answer.results), strict=True):
-            print(_headline(found.placed(hit), colour, reranked=answer.results.query.rerank is not None))
+        for hit, snippet in zip(answer.results, answer.snippets(answer.results), strict=True):
+            print(_headline(snippet.placed(hit), colour, reranked=answer.results.query.rerank is not None))
             if explain:
                 print(_styled("     " + "  ".join(f"{name} {v:.4f}" for name, v in hit.scores.items()), DIM, colour))
-            for line in _snippet_lines(hit, found, width - 5, colour):
+            for line in _snippet_lines(hit, snippet, width - 5, colour):
                 print("     " + line)
         if not answer.results.hits:
             console.note("no hits")
@@ -174,13 +174,13 @@ def _headline(hit: Hit, colour: bool, *, reranked: bool) -> str:
     return f"{hit.rank:>3}  {hit.match:<6}  {judged}  {hit.score:7.4f}  {where}{heading}{rest}"
 
 
-def _snippet_lines(hit: Hit, found: Snippet, width: int, colour: bool) -> Iterator[str]:
+def _snippet_lines(hit: Hit, snippet: Snippet, width: int, colour: bool) -> Iterator[str]:
     """The matching sentence in bold, the text that follows it, and the matched words in colour."""
     styles = [DIM] * len(hit.text)
-    styles[found.start : found.end] = [BOLD] * (found.end - found.start)
-    for start, end in found.words:
+    styles[snippet.start : snippet.end] = [BOLD] * (snippet.end - snippet.start)
+    for start, end in snippet.words:
         styles[start:end] = [WORD] * (end - start)
-    first = found.start
+    first = snippet.start
     last = _word_start(hit.text, first + SNIPPET) if first + SNIPPET < len(hit.text) else len(hit.text)
     shown = [("… ", DIM)] if first else []
     shown += [(console.safe(c), style) for c, style in zip(hit.text[first:last], styles[first:last], strict=True)]

@@ -51,43 +51,44 @@ def cluster(
     """
     with open_index(ctx.obj, name, named) as index:
         with counted_progress(ctx.obj, index.name, "documents") as report:
-            found = index.analysis.topics(
+            clustered = index.analysis.topics(
                 k,
                 threshold=threshold,
                 min_size=min_size,
                 where=where,
                 progress=report,
             )
-        times = index.analysis.timeline(found, by=cast(Period, by), field=date_field) if over_time else None
+        times = index.analysis.timeline(clustered, by=cast(Period, by), field=date_field) if over_time else None
         name = index.name
-    topics = [{**asdict(topic), "size": len(topic.documents)} for topic in found]
-    result = {"index": name, "clusters": topics, "others": found.others, "coherence": found.coherence}
+    topics = [{**asdict(topic), "size": len(topic.documents)} for topic in clustered]
+    result = {"index": name, "clusters": topics, "others": clustered.others, "coherence": clustered.coherence}
 
     def show() -> None:
         if times:
-            _show_times(found, times)
-        elif found:
+            _show_times(clustered, times)
+        elif clustered:
             heads = ("documents", "coherence", "name", "example")
-            console.table(_rows(found), heads)
-        for topic in found if documents else ():
+            console.table(_rows(clustered), heads)
+        for topic in clustered if documents else ():
             console.out(f"\n{console.safe(topic.name)}")
             for each in topic.documents:
                 console.out(f"  {console.safe(each)}")
         if not ctx.obj.quiet:
-            console.note(_summary(name, found, times))
+            console.note(_summary(name, clustered, times))
 
     console.result({**result, "over_time": asdict(times)} if times else result, show, as_json=as_json)
 
 
-def _rows(found: Topics) -> list[list[str]]:
+def _rows(clustered: Topics) -> list[list[str]]:
     return [
-        [f"{len(topic.documents):,}", f"{topic.coherence:.2f}", topic.name, topic.example[:SHOWN]] for topic in found
+        [f"{len(topic.documents):,}", f"{topic.coherence:.2f}", topic.name, topic.example[:SHOWN]]
+        for topic in clustered
     ]
 
 
-def _show_times(found: Topics, times: Timeline) -> None:
+def _show_times(clustered: Topics, times: Timeline) -> None:
     rows = []
-    for topic, counts in zip(found, times.counts, strict=True):
+    for topic, counts in zip(clustered, times.counts, strict=True):
         most = max(counts)
         peak = f"{times.periods[counts.index(most)]}: {most:,}" if most else ""
         rows.append([topic.name, f"{sum(counts):,}", bars(counts), peak])
@@ -106,12 +107,12 @@ def bars(counts: Sequence[int]) -> str:
     return "".join(BARS[-(-one * (len(BARS) - 1) // highest)] for one in sums)
 
 
-def _summary(name: str, found: Topics, times: Timeline | None) -> str:
-    if not found:
-        return f"{name}: no clusters; {count(len(found.others), 'document')}"
-    parts = [f"{name}: {count(len(found), 'cluster')}", f"coherence of any two documents {found.coherence:.2f}"]
-    if found.others:
-        parts.append(f"{count(len(found.others), 'document')} in none")
+def _summary(name: str, clustered: Topics, times: Timeline | None) -> str:
+    if not clustered:
+        return f"{name}: no clusters; {count(len(clustered.others), 'document')}"
+    parts = [f"{name}: {count(len(clustered), 'cluster')}", f"coherence of any two documents {clustered.coherence:.2f}"]
+    if clustered.others:
+        parts.append(f"{count(len(clustered.others), 'document')} in none")
     if times and times.undated:
         parts.append(f"{count(times.undated, 'document')} without a date")
     return "; ".join(parts)

@@ -60,7 +60,7 @@ def dedup(
         deleted = _delete(index, version, doomed, yes=yes) if delete else 0
         name = index.name
     limits = {"threshold": threshold, "words": words, "exact": exact, "keep": keep}
-    found = {"index": name, **limits, "groups": list(map(asdict, groups)), "copies": len(doomed), "deleted": deleted}
+    outcome = {"index": name, **limits, "groups": list(map(asdict, groups)), "copies": len(doomed), "deleted": deleted}
 
     def show() -> None:
         if groups:
@@ -68,7 +68,7 @@ def dedup(
         if not ctx.obj.quiet:
             console.note(_summary(name, len(groups), len(doomed), deleted if delete else None))
 
-    console.result(found, show, as_json=as_json)
+    console.result(outcome, show, as_json=as_json)
 
 
 def _delete(index: semsearch.Index, version: int, doomed: Sequence[str], *, yes: bool) -> int:
@@ -95,7 +95,7 @@ def _how(copy: Copy) -> list[str]:
 def _summary(name: str, groups: int, copies: int, deleted: int | None) -> str:
     if not groups:
         return f"{name}: no copies"
-    found = f"{name}: {count(copies, 'copy', 'copies')} of {count(groups, 'document')}"
+    text = f"{name}: {count(copies, 'copy', 'copies')} of {count(groups, 'document')}"
     if deleted is None:
-        return f"{found}; delete them from the index: semsearch dedup {name} --delete"
-    return f"{found}, {deleted:,} deleted from the index; the files remain"
+        return f"{text}; delete them from the index: semsearch dedup {name} --delete"
+    return f"{text}, {deleted:,} deleted from the index; the files remain"

@@ -56,21 +56,23 @@ def label(
         raise UsageError(f"{file} is a file, and -n and --where belong to an index.", "Choose one.")
     index = None
     if file:
-        found, accuracy = _texts(
+        labels, accuracy = _texts(
             ctx.obj, read_texts(file), labelled, (folds, reject), load_encoder(ctx.obj, model, options)
         )
     elif model:
         raise UsageError("an index is labelled with its own encoder.", "Leave out -m.")
     else:
         use_device(options.device)
-        index, found, accuracy = _documents(ctx.obj, (what, named), labelled, (folds, reject), where)
-    result = {"index": index, "accuracy": asdict(accuracy), "labels": found}
+        index, labels, accuracy = _documents(ctx.obj, (what, named), labelled, (folds, reject), where)
+    result = {"index": index, "accuracy": asdict(accuracy), "labels": labels}
 
     def show() -> None:
-        if found:
-            console.table([_row(one) for one in found], ("label", "probability", "fit", "text" if file else "document"))
+        if labels:
+            console.table(
+                [_row(one) for one in labels], ("label", "probability", "fit", "text" if file else "document")
+            )
         if not ctx.obj.quiet:
-            console.note(_summary(found, accuracy))
+            console.note(_summary(labels, accuracy))
             if advice := _too_few(accuracy.tested, reject):
                 console.note(advice)
 
@@ -88,8 +90,8 @@ def _texts(
         labeller = semsearch.label_examples(
             labelled, encoder=encoder, folds=how[0], reject=how[1], progress=lambda done: shown(done, how[0])
         )
-    found = labeller.label(encoder.encode(texts, role="passage")) if texts else []
-    return list(_listed("text", texts, found)), labeller.accuracy
+    labels = labeller.label(encoder.encode(texts, role="passage")) if texts else []
+    return list(_listed("text", texts, labels)), labeller.accuracy
 
 
 def _documents(
@@ -100,7 +102,7 @@ def _documents(
     where: str | None,
 ) -> tuple[str, list[JsonObject], LabelAccuracy]:
     with open_index(options, *names) as index, counted_progress(options, index.name, "documents") as report:
-        found, accuracy = index.analysis.label(
+        labels, accuracy = index.analysis.label(
             labelled,
             folds=how[0],
             reject=how[1],
@@ -108,7 +110,7 @@ def _documents(
             progress=report,
         )
         name = index.name
-    return name, list(_listed("document", list(found), list(found.values()))), accuracy
+    return name, list(_listed("document", list(labels), list(labels.values()))), accuracy
 
 
 def _listed(kind: str, names: Sequence[str], labels: Sequence[Label]) -> Iterator[JsonObject]:
@@ -116,9 +118,9 @@ def _listed(kind: str, names: Sequence[str], labels: Sequence[Label]) -> Iterato
         yield {kind: name, **asdict(one)}
 
 
-def _row(found: JsonObject) -> list[str]:
-    called = found.get("document") or found["text"][:SHOWN]
-    return [found["label"] or "-", f"{found['probability']:.2f}", f"{found['fit']:.2f}", called]
+def _row(label: JsonObject) -> list[str]:
+    called = label.get("document") or label["text"][:SHOWN]
+    return [label["label"] or "-", f"{label['probability']:.2f}", f"{label['fit']:.2f}", called]
 
 
 def _too_few(tested: int, reject: float) -> str:
@@ -132,9 +134,9 @@ def _too_few(tested: int, reject: float) -> str:
     )
 
 
-def _summary(found: Sequence[JsonObject], accuracy: LabelAccuracy) -> str:
-    none = sum(one["label"] is None for one in found)
-    parts = [f"{len(found) - none:,} labelled, {none:,} unlike all examples"]
+def _summary(labels: Sequence[JsonObject], accuracy: LabelAccuracy) -> str:
+    none = sum(one["label"] is None for one in labels)
+    parts = [f"{len(labels) - none:,} labelled, {none:,} unlike all examples"]
     if accuracy.accuracy is None:
         return f"{parts[0]}; a label needs two examples to be tested"
     parts.append(f"{accuracy.accuracy:.1%} of {accuracy.tested:,} examples right in {accuracy.folds} folds")

@@ -80,14 +80,14 @@ class HitOptions:
     def answer(self, options: Options, queries: Sequence[tuple[str, Query]], *, batch: bool = False) -> None:
         """Search, and print the answers as they come, each followed by its warnings. Each query has an id."""
         use_device(self.device)
-        shape, found = self.output_format(), 0
+        shape, hits = self.output_format(), 0
 
         def answers(index: semsearch.Index) -> Iterator[hit_formats.Answer]:
-            nonlocal found
+            nonlocal hits
             encoder = index.info()["spaces"][0]["encoder"] if shape in ("json", "jsonl") else {}
             head = {"index": index.name, "encoder": {key: encoder.get(key) for key in ("name", "fingerprint")}}
             for id_, results in _searched(index, queries):
-                found += len(results)
+                hits += len(results)
                 yield hit_formats.Answer(id_, results, head, index.snippets)
                 console.warn(results.warnings)
                 for part, shown in explanation(results).items() if self.explain and shape != "json" else ():
@@ -95,7 +95,7 @@ class HitOptions:
 
         with open_index(options, self.name, trust=self.trust) as index:
             hit_formats.write(answers(index), shape, batch=batch, explain=self.explain, raw=self.raw)
-        if self.fail_empty and not found:
+        if self.fail_empty and not hits:
             sys.stdout.flush()
             raise typer.Exit(1)
 

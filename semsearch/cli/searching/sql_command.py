@@ -97,8 +97,8 @@ def _cell(one: object, raw: bool) -> str:
 
 def _plain(row: dict[str, object]) -> dict[str, object]:
     """A row for JSON: bytes as base64, and no infinity."""
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for name, one in row.items():
         odd = isinstance(one, float) and one - one != 0
-        found[name] = b64encode(one).decode() if isinstance(one, bytes) else str(one) if odd else one
-    return found
+        values[name] = b64encode(one).decode() if isinstance(one, bytes) else str(one) if odd else one
+    return values

@@ -72,7 +72,7 @@ def serve(
             raise UsageError(f"{origin!r} is not an origin.", "For example: --cors https://app.example.org")
     use_device(device)
     chosen = settings.load()
-    wanted = {
+    server_options = {
         "home": str(options.folder().resolve()),
         "host": host,
         "port": port,
@@ -89,4 +89,4 @@ def serve(
         "proxies": proxy or (),
     }
     console.note(f"http://{host}:{port}/docs   (ready in a few seconds; Ctrl-C stops it)")
-    become("semsearch.serve", wanted)
+    become("semsearch.serve", server_options)

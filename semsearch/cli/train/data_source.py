@@ -66,10 +66,10 @@ class DataSource:
         """The examples in the form that the method reads; a summary and the skipped records are printed."""
         if plan.labels == "class" and any(label != int(label) for label in examples.labels or ()):
             examples = self.read(options, "label", yes=yes)
-        found, conversion = training.adapt(examples, plan.uses, plan.labels)
+        adapted, conversion = training.adapt(examples, plan.uses, plan.labels)
         if not options.quiet:
-            _print_summary(examples, found, conversion, plan)
-        return found
+            _print_summary(examples, adapted, conversion, plan)
+        return adapted
 
     def _passages(self, options: Options, name: str) -> Dataset:
         for option, chosen in (("--columns", self.columns), ("--labels", self.labels)):
@@ -82,17 +82,17 @@ class DataSource:
             )
 
 
-def _print_summary(examples: Dataset, found: Dataset, conversion: str, plan: Plan) -> None:
+def _print_summary(examples: Dataset, adapted: Dataset, conversion: str, plan: Plan) -> None:
     """Notes on stderr, with a hint if training would truncate most of the texts."""
     console.note(f"data: {examples.source}, {_description(examples)}")
     if conversion:
-        console.note(f"read as {_description(found)}: {conversion}")
-    reasons = list(found.skipped.items())
+        console.note(f"read as {_description(adapted)}: {conversion}")
+    reasons = list(adapted.skipped.items())
     for reason, skipped in reasons[:MAX_REASONS]:
         console.note(f"skipped {skipped:,}: {reason}")
     if len(reasons) > MAX_REASONS:
         console.note(f"skipped {sum(count for _, count in reasons[MAX_REASONS:]):,} for other reasons")
-    longest = list(found.columns.values())[-1][:SAMPLE]
+    longest = list(adapted.columns.values())[-1][:SAMPLE]
     words = sorted(len(text.split()) for text in longest)[len(longest) // 2] if longest else 0
     if words * TOKENS_PER_WORD > 1.5 * plan.max_length:
         console.note(

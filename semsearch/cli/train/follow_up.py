@@ -94,10 +94,10 @@ class FollowUp:
 def _export(options: Options, encoder: Path, folder: Path, dtype: str, data: Path | None, *, trust: bool) -> JsonObject:
     """Export the encoder, unless an earlier run of the command did."""
     out = folder.expanduser() / FOLDER
-    found = bundles.read(out) if (out / bundles.MANIFEST).is_file() else None
-    same = found and found.origin.get("weights_sha256") == bundles.read(encoder).weights_sha256
-    if found is None or not same or found.precision != dtype:
-        found = exporting.export(
+    bundle = bundles.read(out) if (out / bundles.MANIFEST).is_file() else None
+    same = bundle and bundle.origin.get("weights_sha256") == bundles.read(encoder).weights_sha256
+    if bundle is None or not same or bundle.precision != dtype:
+        bundle = exporting.export(
             str(encoder),
             out,
             dtype,
@@ -106,4 +106,4 @@ def _export(options: Options, encoder: Path, folder: Path, dtype: str, data: Pat
             trust_remote_code=trust,
             report=(lambda step: None) if options.quiet else console.note,
         )
-    return {"folder": str(out), "fingerprint": found.fingerprint, "dtype": dtype}
+    return {"folder": str(out), "fingerprint": bundle.fingerprint, "dtype": dtype}

@@ -70,9 +70,9 @@ class Plan:
 
     def check(self, out: Path, teacher: str | None, *, force: bool) -> None:
         """Raises UnknownName, NotFound, UsageError, MissingExtra for errors that do not depend on the data."""
-        known = objectives.names()
-        if self.method.replace("_", "-") not in known:
-            raise UnknownName("training method", self.method, known)
+        methods = objectives.names()
+        if self.method.replace("_", "-") not in methods:
+            raise UnknownName("training method", self.method, methods)
         if teacher is not None and self.method != DISTILLATION:
             raise UsageError(f"{self.method} has no teacher.", f"Omit --teacher, or pass --method {DISTILLATION}.")
         for word in self.assignments:
@@ -95,7 +95,7 @@ class Plan:
     def config(self, settings: Settings) -> TrainingConfig:
         """The configuration of the first run. Raises UnknownName, UsageError for options that the method lacks."""
         changed = {name: value for name, value in self.hyperparameters.items() if value is not None}
-        found = training.TrainingConfig(
+        config = training.TrainingConfig(
             method=self.method,
             base=self.reference,
             seed=self.seeds[0],
@@ -104,19 +104,19 @@ class Plan:
             threads=settings.threads,
             **changed,
         )
-        found.hyperparameters()  # raises for an invalid value
-        return found
+        config.hyperparameters()  # raises for an invalid value
+        return config
 
     def options(self) -> JsonObject:
         """The options of the method, each of the type of its default."""
-        known = objectives.default_options(self.method)
-        found: JsonObject = {}
+        defaults = objectives.default_options(self.method)
+        options: JsonObject = {}
         for word in self.assignments:
             key, _, value = word.partition("=")
-            if key not in known:
-                raise UnknownName(f"option of {self.method}", key, known)
-            found[key] = _typed(key, value, known[key])
-        return found
+            if key not in defaults:
+                raise UnknownName(f"option of {self.method}", key, defaults)
+            options[key] = _typed(key, value, defaults[key])
+        return options
 
     def uses(self, columns: Sequence[str]) -> list[str]:
         """Those of the columns that the method reads."""
@@ -157,9 +157,9 @@ def _check_folder(out: Path, *, force: bool) -> None:
     folder = out.expanduser()
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{out} is a file.", "Name a folder: -o DIR")
-    known = ("run", "summary.json")
+    files = ("run", "summary.json")
     there = [each.name for each in folder.iterdir()] if folder.is_dir() else []
-    if there and not any(each in known or each.startswith("seed-") for each in there):
+    if there and not any(each in files or each.startswith("seed-") for each in there):
         raise UsageError(f"{out} is not empty and contains no training run.", "Name another folder: -o DIR")
 
 
@@ -172,5 +172,5 @@ def _typed(key: str, value: str, like: Any) -> Any:
     try:
         return BOOLEANS[value.lower()] if isinstance(like, bool) else type(like)(value)
     except (KeyError, ValueError):
-        wanted = {bool: "true or false", int: "a whole number", float: "a number"}[type(like)]
-        raise UsageError(f"{value!r} is not a valid value for --set {key}.", f"It has to be {wanted}.") from None
+        expected = {bool: "true or false", int: "a whole number", float: "a number"}[type(like)]
+        raise UsageError(f"{value!r} is not a valid value for --set {key}.", f"It has to be {expected}.") from None

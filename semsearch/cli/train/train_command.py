@@ -124,7 +124,7 @@ def _preparing(what: str) -> None:
 
 def _print_result(plan: Plan, summary: SeedsResult, followed: JsonObject, as_json: bool) -> None:
     best = summary.best
-    found = {
+    report = {
         "folder": str(best.folder),
         "method": plan.method,
         "base": plan.reference,
@@ -142,26 +142,26 @@ def _print_result(plan: Plan, summary: SeedsResult, followed: JsonObject, as_jso
         **followed,
     }
     if as_json:
-        console.emit({"schema": 1, "train": found})
+        console.emit({"schema": 1, "train": report})
         return
-    console.pairs(_readable(found))
+    console.pairs(_readable(report))
 
 
-def _readable(found: JsonObject) -> dict[str, str]:
+def _readable(report: JsonObject) -> dict[str, str]:
     """The result as lines for people."""
-    lines = {key: str(found[key]) for key in ("folder", "method", "base")}
-    each = found["seeds"]
-    if found["score"] is not None:
-        spread = f" ± {found['deviation']:.2f}, {len(each)} seeds" if found["deviation"] is not None else ""
-        lines["score"] = f"{found['score']:.2f}{spread}: {found['measure']}"
-    if len(each) > 1 and found["score"] is not None:
+    lines = {key: str(report[key]) for key in ("folder", "method", "base")}
+    each = report["seeds"]
+    if report["score"] is not None:
+        spread = f" ± {report['deviation']:.2f}, {len(each)} seeds" if report["deviation"] is not None else ""
+        lines["score"] = f"{report['score']:.2f}{spread}: {report['measure']}"
+    if len(each) > 1 and report["score"] is not None:
         lines["seeds"] = ", ".join(f"{one['seed']}: {one['score']:.2f}" for one in each)
-    lines["step"] = f"{found['step']:,} of {found['steps']:,}, {console.duration(found['seconds'])}"
-    lines["fingerprint"] = found["fingerprint"]
-    if found["export"]:
-        lines["export"] = found["export"]["folder"]
-    if found["index"]:
-        lines["index"] = f"{found['index']['name']}, {count(found['index']['passages'], 'passage')}"
+    lines["step"] = f"{report['step']:,} of {report['steps']:,}, {console.duration(report['seconds'])}"
+    lines["fingerprint"] = report["fingerprint"]
+    if report["export"]:
+        lines["export"] = report["export"]["folder"]
+    if report["index"]:
+        lines["index"] = f"{report['index']['name']}, {count(report['index']['passages'], 'passage')}"
     return lines
 
 
@@ -170,10 +170,10 @@ def _seeds(seed: int | None, seeds: str | None) -> tuple[int, ...]:
         return (seed or 0,)
     if seed is not None:
         raise UsageError("--seed and --seeds exclude each other.", "Choose one.")
-    found = _numbers(seeds, "--seeds")
-    if len(set(found)) < len(found):
+    numbers = _numbers(seeds, "--seeds")
+    if len(set(numbers)) < len(numbers):
         raise UsageError(f"--seeds {seeds} repeats a seed.", "Name each once.")
-    return found
+    return numbers
 
 
 def _numbers(text: str, flag: str) -> tuple[int, ...]:
