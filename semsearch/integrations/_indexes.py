@@ -83,9 +83,9 @@ def nearest(index: Index, vector: ArrayLike, k: int, where: Where | None) -> lis
 
 def whole(index: Index, ids: Iterable[str]) -> list[JsonObject]:
     """The documents with these ids, in their order, each as `Index.get` gives it; those that are not there left out."""
-    wanted = list(ids)
-    found = {one["document"]: one for one in index.get(ids=wanted)}
-    return [found[name] for name in wanted if name in found]
+    names = list(ids)
+    stored = {one["document"]: one for one in index.get(ids=names)}
+    return [stored[name] for name in names if name in stored]
 
 
 def of_metadata(condition: Where | None) -> Where | None:
@@ -95,7 +95,7 @@ def of_metadata(condition: Where | None) -> Where | None:
 
 def place(hit: Hit) -> JsonObject:
     """Where a passage stands and how well it fits, and the metadata of its document; what is not known is left out."""
-    known = {
+    fields = {
         "source": hit.path,
         "document": hit.document,
         "start": hit.start,
@@ -107,4 +107,4 @@ def place(hit: Hit) -> JsonObject:
         "strength": hit.strength,
         "match": hit.match,
     }
-    return {**{name: value for name, value in known.items() if value is not None}, **hit.metadata}
+    return {**{name: value for name, value in fields.items() if value is not None}, **hit.metadata}

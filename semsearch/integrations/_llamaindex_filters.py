@@ -42,8 +42,8 @@ def _combined(filters: MetadataFilters) -> JsonObject:
 
 def _single(one: MetadataFilter) -> JsonObject:
     if one.operator not in OPERATORS:
-        known = listed(OPERATORS)
-        raise BadFilter(f"operator {one.operator.value!r} cannot be expressed in a filter.", f"Operators: {known}.")
+        operators = listed(OPERATORS)
+        raise BadFilter(f"operator {one.operator.value!r} cannot be expressed in a filter.", f"Operators: {operators}.")
     return OPERATORS[one.operator](one.key, one.value)
 
 

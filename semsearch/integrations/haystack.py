@@ -66,7 +66,7 @@ class SemsearchDocumentStore:
 
     def filter_documents(self, filters: JsonObject | None = None) -> list[Document]:
         """The documents that pass, by id. Raises FilterError for a filter that is none, or cannot be expressed."""
-        return [_document(found) for found in self.index.get(where=condition(filters))]
+        return [_document(stored) for stored in self.index.get(where=condition(filters))]
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
         """Add documents; how many. Raises DuplicateDocumentError for an id that is there, unless `policy` says else."""
@@ -82,7 +82,7 @@ class SemsearchDocumentStore:
         return len(new)
 
     def _present(self, documents: Iterable[Document]) -> set[str]:
-        return {found["document"] for found in _indexes.whole(self.index, [each.id for each in documents])}
+        return {stored["document"] for stored in _indexes.whole(self.index, [each.id for each in documents])}
 
     def delete_documents(self, document_ids: list[str]) -> None:
         """Delete the documents with these ids; unknown ones are left alone."""
@@ -110,8 +110,8 @@ class SemsearchDocumentStore:
             return []
         text, vector = (query, None) if isinstance(query, str) else ("", query)
         hits = self.index.search(text, vector=vector, k=top_k, mode=mode, where=condition(filters), group="copy")
-        found = {hit.document: hit for hit in hits}
-        return [_document(each, found[each["document"]]) for each in _indexes.whole(self.index, found)]
+        by_document = {hit.document: hit for hit in hits}
+        return [_document(each, by_document[each["document"]]) for each in _indexes.whole(self.index, by_document)]
 
 
 class UsageValueError(UsageError, ValueError):
@@ -255,6 +255,6 @@ def _embedding(document: Document) -> list[float]:
     return list(document.embedding)
 
 
-def _document(found: JsonObject, hit: Hit | None = None) -> Document:
+def _document(stored: JsonObject, hit: Hit | None = None) -> Document:
     score = None if hit is None else hit.score
-    return Document(id=found["document"], content=found["text"], meta=found["metadata"], score=score)
+    return Document(id=stored["document"], content=stored["text"], meta=stored["metadata"], score=score)

@@ -127,7 +127,7 @@ class SemsearchVectorStore(VectorStore):
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """The documents with these ids, in their order; unknown ids are left out."""
-        return [_document(found) for found in _indexes.whole(self.index, ids)]
+        return [_document(stored) for stored in _indexes.whole(self.index, ids)]
 
     def delete(self, ids: list[str] | None = None, *, filter: Where | None = None, **kwargs: object) -> bool:  # noqa: A002
         """Delete the documents with these ids, or those that pass `filter`; without both, all. Unknown ids are fine."""
@@ -162,7 +162,7 @@ class SemsearchVectorStore(VectorStore):
     def _documents(self, hits: Iterable[Hit]) -> list[tuple[Document, float]]:
         """The whole document of each hit, and its cosine; one that was deleted meanwhile is left out."""
         scores = {hit.document: hit.scores["cosine"] for hit in hits}
-        return [(_document(found), scores[found["document"]]) for found in _indexes.whole(self.index, scores)]
+        return [(_document(stored), scores[stored["document"]]) for stored in _indexes.whole(self.index, scores)]
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         """A cosine as LangChain's relevance, from 0 to 1: texts that point away from the query have none."""
@@ -218,8 +218,8 @@ class SemsearchRetriever(BaseRetriever):
         return [Document(id=str(hit.id), page_content=hit.text, metadata=_indexes.place(hit)) for hit in hits]
 
 
-def _document(found: JsonObject) -> Document:
-    return Document(id=found["document"], page_content=found["text"], metadata=found["metadata"])
+def _document(stored: JsonObject) -> Document:
+    return Document(id=stored["document"], page_content=stored["text"], metadata=stored["metadata"])
 
 
 def _refuse(method: str, unknown: Mapping[str, object]) -> None:

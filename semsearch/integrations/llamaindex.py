@@ -148,15 +148,15 @@ class SemsearchVectorStore(BasePydanticVectorStore):
         """The nodes with these ids that pass the filters, by id."""
         if self._index is None:
             return []
-        return [_node(found) for found in self._index.get(where=condition(filters, node_ids=node_ids))]
+        return [_node(stored) for stored in self._index.get(where=condition(filters, node_ids=node_ids))]
 
     def query(self, query: VectorStoreQuery, **_: object) -> VectorStoreQueryResult:
         """The nodes that answer a query. Raises UsageError for a mode that there is not, BadFilter for a filter."""
         hits = self._hits(query) if self._index is not None else []
         nodes, similarities = [], []
         for hit in hits:
-            for found in _indexes.whole(self._index, [hit.document]) if self._index else []:
-                nodes.append(_node(found, hit))
+            for stored in _indexes.whole(self._index, [hit.document]) if self._index else []:
+                nodes.append(_node(stored, hit))
                 similarities.append(hit.score)
         return VectorStoreQueryResult(nodes=nodes, similarities=similarities, ids=[node.node_id for node in nodes])
 
@@ -169,7 +169,7 @@ class SemsearchVectorStore(BasePydanticVectorStore):
         vector = None if mode == "keyword" else self._vector(index, query)
         k = (query.hybrid_top_k if mode == "hybrid" else None) or query.similarity_top_k
         spread = query.mode == VectorStoreQueryMode.MMR
-        found = index.search(
+        results = index.search(
             "" if mode == "semantic" else text,
             vector=vector,
             k=MMR_CANDIDATES * k if spread else k,
@@ -178,7 +178,7 @@ class SemsearchVectorStore(BasePydanticVectorStore):
             where=condition(query.filters, node_ids=query.node_ids, doc_ids=query.doc_ids),
             group="copy",
         )
-        return _spread(index, list(found), vector or [], k, query.mmr_threshold) if spread else list(found)
+        return _spread(index, list(results), vector or [], k, query.mmr_threshold) if spread else list(results)
 
     def _vector(self, index: Index, query: VectorStoreQuery) -> list[float]:
         """The vector (d,) of a query: of the index's own encoder where it has one, else LlamaIndex's."""
@@ -207,10 +207,10 @@ def _document(node: BaseNode) -> Document:
     return Document(node.node_id, node.get_content(metadata_mode=MetadataMode.NONE), metadata)
 
 
-def _node(found: JsonObject, hit: Hit | None = None) -> BaseNode:
+def _node(stored: JsonObject, hit: Hit | None = None) -> BaseNode:
     """The node that was stored; of a document that came otherwise, the passage that was found, or all of it."""
-    if "_node_content" in found["metadata"]:
-        return metadata_dict_to_node(found["metadata"], text=found["text"])
+    if "_node_content" in stored["metadata"]:
+        return metadata_dict_to_node(stored["metadata"], text=stored["text"])
     if hit is None:
-        return TextNode(id_=found["document"], text=found["text"], metadata=found["metadata"])
+        return TextNode(id_=stored["document"], text=stored["text"], metadata=stored["metadata"])
     return TextNode(id_=str(hit.id), text=hit.text, metadata=_indexes.place(hit))

@@ -62,8 +62,8 @@ class EncoderModule(InputModule):
         """Adds `sentence_embedding` (n, d), unit rows."""
         names = {text: name for name, text in reversed(self.prompts.items())}
         prompt = features["prompt"]
-        known = {"prompt_name": names.get(prompt)} if prompt is None or prompt in names else {"prompt": prompt}
-        vectors = self.encoder.encode(features["texts"], **known)
+        options = {"prompt_name": names.get(prompt)} if prompt is None or prompt in names else {"prompt": prompt}
+        vectors = self.encoder.encode(features["texts"], **options)
         return {**features, "sentence_embedding": torch.from_numpy(vectors)}
 
     def save(self, output_path: str, *_: object, **__: object) -> None:

@@ -54,10 +54,10 @@ LOCAL = Caller("local", "admin")  # a program on this machine, where no token wa
 
 def parse(specs: Sequence[str], environment: Mapping[str, str]) -> tuple[Token, ...]:
     """The tokens of NAME[:RIGHT[:INDEX,…]], each the value of the variable NAME. Raises UsageError, UnknownName."""
-    found = tuple(_token(spec, environment) for spec in specs)
-    if len({token.secret for token in found}) < len(found):
+    tokens = tuple(_token(spec, environment) for spec in specs)
+    if len({token.secret for token in tokens}) < len(tokens):
         raise UsageError("two tokens have the same value.", "Give each its own.")
-    return found
+    return tokens
 
 
 def _token(spec: str, environment: Mapping[str, str]) -> Token:
@@ -82,11 +82,11 @@ def caller(tokens: Sequence[Token], authorizations: Sequence[str]) -> Caller:
     if not tokens:
         return LOCAL
     schemes = [each.partition(" ") for each in authorizations]
-    given = [value.strip() for scheme, _, value in schemes if scheme.lower() == "bearer"]
-    known = [token.caller for token in tokens if among(given, token.secret)]
+    secrets = [value.strip() for scheme, _, value in schemes if scheme.lower() == "bearer"]
+    callers = [token.caller for token in tokens if among(secrets, token.secret)]
     fix = "Send the header Authorization: Bearer TOKEN."
-    if not given:
+    if not secrets:
         raise Refused(401, "there is no token.", fix)
-    if len(given) > 1 or not known:
+    if len(secrets) > 1 or not callers:
         raise WrongToken(401, "the token is not a valid one.", fix)
-    return known[0]
+    return callers[0]

@@ -184,23 +184,25 @@ class BatchedEncoder(WrappedEncoder):
     def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
         if role not in self._roles:
             return self.model.encode(texts, role=role)
-        known: dict[str, Encoded] = getattr(self._local, "known", {})
-        if len(texts) == 1 and role == "query" and texts[0] in known:
-            found = known[texts[0]]
+        prepared: dict[str, Encoded] = getattr(self._local, "prepared", {})
+        if len(texts) == 1 and role == "query" and texts[0] in prepared:
+            encoded = prepared[texts[0]]
         else:
-            found = self.batcher.submit(texts, role).result()
+            encoded = self.batcher.submit(texts, role).result()
         before = self.truncation
-        self._local.stats = TruncationStats(before.passages + bool(found.truncated), before.tokens + found.truncated)
-        return found.vectors
+        self._local.stats = TruncationStats(
+            before.passages + bool(encoded.truncated), before.tokens + encoded.truncated
+        )
+        return encoded.vectors
 
     @contextmanager
     def knowing(self, text: str, encoded: Encoded) -> Iterator[None]:
         """What this thread encodes inside as a query is not encoded again if it is this text."""
-        self._local.known = {text: encoded}
+        self._local.prepared = {text: encoded}
         try:
             yield
         finally:
-            self._local.known = {}
+            self._local.prepared = {}
 
     def close(self) -> None:
         """Close the encoder and end the thread of its batches."""
@@ -209,8 +211,8 @@ class BatchedEncoder(WrappedEncoder):
 
     @property
     def truncation(self) -> TruncationStats:
-        found: TruncationStats = getattr(self._local, "stats", TruncationStats())
-        return found
+        stats: TruncationStats = getattr(self._local, "stats", TruncationStats())
+        return stats
 
 
 def batched(model: BaseEncoder, observe: Observe) -> BatchedEncoder:

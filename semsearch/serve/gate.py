@@ -63,8 +63,8 @@ class Gate:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
         headers = Headers(scope=scope)
-        given = headers.get("x-request-id", "")
-        request_id = given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        proposed_id = headers.get("x-request-id", "")
+        request_id = proposed_id if REQUEST_ID.fullmatch(proposed_id) else secrets.token_hex(8)
         seen = {"request": request_id, "method": scope["method"], "path": scope["path"], "status": 500}
 
         async def answered(message: Message) -> None:

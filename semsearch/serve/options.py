@@ -36,6 +36,8 @@ class ServeOptions:
     @classmethod
     def read(cls, text: str) -> Self:
         """Options from the JSON of their fields."""
-        found: JsonObject = json.loads(text)
-        given: JsonObject = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
-        return cls(**given)
+        recorded: JsonObject = json.loads(text)
+        options: JsonObject = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in recorded.items()
+        }
+        return cls(**options)

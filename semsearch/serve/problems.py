@@ -115,25 +115,25 @@ def _unexpected(request: Request, error: Exception) -> JSONResponse:
 
 def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    found = [
+    problems = [
         {"field": ".".join(str(part) for part in one["loc"] if part not in NO_FIELDS), "problem": str(one["msg"])}
         for one in error.errors()
     ]
-    first = found[0] if found else {"field": "", "problem": "it is invalid"}
+    first = problems[0] if problems else {"field": "", "problem": "it is invalid"}
     place = f"{first['field']}: " if first["field"] else "the body: "
     wrong = Refused(422, f"{place}{first['problem']}.", "GET /docs describes the request.")
-    return answer(wrong, request.scope, errors=found)
+    return answer(wrong, request.scope, errors=problems)
 
 
 def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
         return answer(NotFound("there is no such address.", "GET /docs lists them."), request.scope)
-    found = answer(Refused(error.status_code, f"{error.detail}.".replace("..", ".")), request.scope)
-    found.headers.update(error.headers or {})
+    refusal = answer(Refused(error.status_code, f"{error.detail}.".replace("..", ".")), request.scope)
+    refusal.headers.update(error.headers or {})
     if error.status_code == 405:
-        found.headers["allow"] = ", ".join(_methods(request))
-    return found
+        refusal.headers["allow"] = ", ".join(_methods(request))
+    return refusal
 
 
 def _methods(request: Request) -> list[str]:

@@ -108,11 +108,11 @@ class Service:
 
     def reranker_called(self, name: str) -> Reranker:
         """The reranker of the server: "default", or by its name. Raises NotFound: clients load no models."""
-        known = (
+        names = (
             [] if self.reranker is None else ["default", *dict.fromkeys([self.reranker.name, self.reranker.reference])]
         )
-        if self.reranker is None or name not in known:
-            raise not_served("reranker", name, known)
+        if self.reranker is None or name not in names:
+            raise not_served("reranker", name, names)
         return self.reranker
 
     def page_of_metrics(self, caller: Caller) -> bytes:
@@ -143,10 +143,10 @@ class Service:
                 if encoder is not None and encoded is not None:
                     with encoder.knowing(texts[0], encoded):
                         return call(index)
-                found = call(index)
+                answer = call(index)
                 if texts and isinstance(now := index.encoder, BatchedEncoder):
                     self._used[name] = now
-                return found
+                return answer
 
         work = asyncio.get_running_loop().run_in_executor(self._searchers, searched)
         return await self._within(work, "Ask for less at once.", request)
@@ -190,9 +190,9 @@ class Service:
             raise Refused(413, f"there are {len(items):,} {what}; {most:,} is the most.", "Send several requests.")
 
 
-def not_served(kind: str, name: str, known: Sequence[str]) -> NotFound:
+def not_served(kind: str, name: str, names: Sequence[str]) -> NotFound:
     """The error for a model that is not one of the server's, which it names."""
-    unknown = UnknownName(f"{kind} of this server", name, known)
+    unknown = UnknownName(f"{kind} of this server", name, names)
     return NotFound(unknown.message, unknown.fix)
 
 
@@ -208,13 +208,13 @@ def starting() -> Refused:
 
 
 async def _service(request: Request) -> Service:  # async, as FastAPI would run it in another thread otherwise
-    found: Service = request.app.state.service
-    return found
+    running: Service = request.app.state.service
+    return running
 
 
 async def _caller(request: Request) -> Caller:
-    found: Caller = request.scope["caller"]
-    return found
+    caller: Caller = request.scope["caller"]
+    return caller
 
 
 ServiceDep = Annotated[Service, Depends(_service)]

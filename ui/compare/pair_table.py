@@ -42,7 +42,7 @@ def show(names: Sequence[str]) -> None:
 
 
 def _results(chosen: dict[str, Encoder], pair_set: PairSet) -> None:
-    scores, pairs = _found(chosen, pair_set), pair_set.pairs
+    scores, pairs = _scored(chosen, pair_set), pair_set.pairs
     if not scores:
         return
     if any(pair.gold is not None for pair in pairs):
@@ -59,7 +59,7 @@ def _results(chosen: dict[str, Encoder], pair_set: PairSet) -> None:
     one_pair.show(chosen, pair.first, pair.second, remember=not pair_set.file)  # a file stays in memory
 
 
-def _found(chosen: Mapping[str, Encoder], pair_set: PairSet) -> dict[str, Scored]:
+def _scored(chosen: Mapping[str, Encoder], pair_set: PairSet) -> dict[str, Scored]:
     """The scores encoder by encoder: few pairs are measured at once, many after a click."""
     pairs = pair_set.pairs
     if len(pairs) <= pair_scores.AT_ONCE:

@@ -79,7 +79,7 @@ def _documents(name: str, index: Index, total: int) -> None:
         messages.info("This index contains no document yet. Add a folder, or drop files.")
         return
     filters = _filters()
-    matching = _found(index, *filters)
+    matching = _passing(index, *filters)
     if not matching:
         messages.info("No document matches. Loosen the filters.")
         return
@@ -110,7 +110,7 @@ def _filters() -> tuple[str, str, str, str]:
     return words.strip(), glob.strip(), where.strip(), state or ""
 
 
-def _found(index: Index, words: str, glob: str, where: str, state: str) -> Sequence[str]:
+def _passing(index: Index, words: str, glob: str, where: str, state: str) -> Sequence[str]:
     """Ids of the documents that match."""
     matching = _matching(pool.state(index), words, glob, where, index)
     if not state:

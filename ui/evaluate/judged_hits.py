@@ -26,14 +26,14 @@ def controls(name: str) -> JudgedQuestions | None:
         messages.info(f"{what}. Search in {name}, and use the thumbs at the right of each hit.", icon="thumb_up")
         navigation.link("", {index_picker.KEY: name}, label="Search")
     else:
-        _told(questions)
+        _summarise(questions)
     if grades:
         _listed(name, grades)
     _files(name, kept, grades)
     return questions if questions.queries else None
 
 
-def _told(questions: JudgedQuestions) -> None:
+def _summarise(questions: JudgedQuestions) -> None:
     documents = [grade for of in questions.qrels.values() for grade in of.values()]
     helpful = sum(grade > 0 for grade in documents)
     many = len(questions.queries)

@@ -49,7 +49,7 @@ def _umap(name: str, index: Index, on: Points) -> Floats | None:
     """The places by UMAP; None, with a note, while they are computed or after that was stopped."""
     key, last = _key(name), jobs.last(_key(name))
     if last is None or last.state != "running":
-        if (places := _known(index, on, last)) is not None:
+        if (places := _recorded(index, on, last)) is not None:
             return places
         given_up = st.session_state.setdefault(GIVEN_UP, set())
         if last is not None and last.state in ("stopped", "failed"):
@@ -66,7 +66,7 @@ def _umap(name: str, index: Index, on: Points) -> Floats | None:
     return None
 
 
-def _known(index: Index, on: Points, last: jobs.Job | None) -> Floats | None:
+def _recorded(index: Index, on: Points, last: jobs.Job | None) -> Floats | None:
     """The places that a job has computed, or that are kept beside the index; None where neither fits these points."""
     kept, serial = _kept(), last.serial if last else 0
     if (on.content, serial) not in kept:

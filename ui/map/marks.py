@@ -42,7 +42,7 @@ def hits(name: str, index: Index, on: Points, question: str) -> list[JsonObject]
         for rank, hit in enumerate(results, 1)
         if hit.id in rows
     ]
-    _told(name, question, results, len(marks))
+    _caption(name, question, results, len(marks))
     return marks
 
 
@@ -61,7 +61,7 @@ def _strength(value: float | None) -> str:
     return "" if value is None else f"{rounded_down(value):.2f}"
 
 
-def _told(name: str, question: str, results: Results, shown: int) -> None:
+def _caption(name: str, question: str, results: Results, shown: int) -> None:
     """How many hits there are, and how many of them the map shows."""
     row = st.container(horizontal=True, vertical_alignment="center")
     sentence = f"{count(len(results), 'hit')} for “{messages.one_line(question, 60)}”"

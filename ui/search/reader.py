@@ -66,7 +66,7 @@ def image(data: JsonObject) -> JsonObject | None:
     """The page image of an open document as a data URL, or why there is none; None for a document without pages."""
     if not data["page"]:
         return None
-    drawn, number = st.session_state.get(DRAWN, ("", 0, {})), _wanted(data)
+    drawn, number = st.session_state.get(DRAWN, ("", 0, {})), _page_number(data)
     return drawn[2] if drawn[:2] == (data["key"], number) else COMING
 
 
@@ -78,11 +78,11 @@ def draw(names: Sequence[str]) -> None:
     index = pool.index(place[0])
     passage = index.get(place[1])
     if passage["page"] and page_name(passage["document"]) == "page":
-        number = _wanted(passage)
+        number = _page_number(passage)
         st.session_state[DRAWN] = f"{place[0]}/{place[1]}", number, _image(index, passage, number)
 
 
-def _wanted(data: JsonObject) -> int:
+def _page_number(data: JsonObject) -> int:
     return int(st.session_state.get(PAGE) or data["page"])
 
 

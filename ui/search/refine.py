@@ -51,7 +51,7 @@ def drop(name: str, names: Sequence[str]) -> None:
 
 def choose(key: str, value: str, names: Sequence[str]) -> None:
     """Choose a value of a facet, or no longer."""
-    facet = _known(key, names)
+    facet = _facet_called(key, names)
     if facet is None or value not in _values(facet):
         return
     before = _chosen(facet)
@@ -63,7 +63,7 @@ def choose(key: str, value: str, names: Sequence[str]) -> None:
 
 def narrow(key: str, first: object, last: object, names: Sequence[str]) -> None:
     """Narrow a number or a date to the range from one bar of its histogram to another."""
-    facet = _known(key, names)
+    facet = _facet_called(key, names)
     if facet is None or facet.kind not in ("number", "date"):
         return
     parts = facet_counts.parts(facet)
@@ -99,7 +99,7 @@ def _values(facet: Facet) -> list[str]:
     return ["yes", "no"] if facet.kind == "flag" else [value for value, _ in facet.values]
 
 
-def _known(key: str, names: Sequence[str]) -> Facet | None:
+def _facet_called(key: str, names: Sequence[str]) -> Facet | None:
     return next((each for each in filters.of(names) if filters.key(each) == key), None)
 
 
@@ -147,5 +147,5 @@ def _without(key: str, value: str) -> Any:
 
 def _nothing(key: str, names: Sequence[str]) -> Any:
     others: dict[str, Callable[[], Any]] = {"where": str, "path": str, "min": float}
-    facet = _known(key, names)
+    facet = _facet_called(key, names)
     return others[key]() if key in others else filters.nothing_chosen(facet) if facet else None

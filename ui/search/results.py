@@ -65,7 +65,7 @@ def search(query: Query, names: Sequence[str]) -> Answer:
             errors[name] = error
     if errors and not results:
         raise next(iter(errors.values()))
-    hits = [each for name in results for each in _found(name, results[name], several=len(names) > 1)]
+    hits = [each for name in results for each in _index_hits(name, results[name], several=len(names) > 1)]
     if len(names) > 1:
         hits.sort(key=lambda each: (-_standing(each.hit, query), each.hit.rank))
     return Answer(tuple(hits[: query.k]), results, {name: str(error) for name, error in errors.items()})
@@ -78,7 +78,7 @@ def _standing(hit: Hit, query: Query) -> float:
     return (1 - weight) * strength + weight * (hit.rerank or 0.0)
 
 
-def _found(name: str, results: Results, *, several: bool) -> list[IndexHit]:
+def _index_hits(name: str, results: Results, *, several: bool) -> list[IndexHit]:
     documents = pool.index(name).documents(ids=list({hit.document for hit in results}))
     rows = {each["id"]: (each["title"] or "", each["loader"] or "") for each in documents}
     chip = f"#{name}/" if several else "#"
@@ -89,4 +89,4 @@ def search_within(name: str, query: Query, documents: Sequence[str], *, several:
     """The passages that the same query finds in these documents of one index."""
     named = ", ".join(map(filters.quoted, documents))
     where = filters.joined([query.where, f"document in ({named})"])
-    return _found(name, pool.index(name).search(replace(query, where=where, group="passage")), several=several)
+    return _index_hits(name, pool.index(name).search(replace(query, where=where, group="passage")), several=several)

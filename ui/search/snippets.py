@@ -35,7 +35,7 @@ def first(hits: Sequence[IndexHit], query: Query, above: int) -> tuple[Snippets,
     waiting = _waiting(hits, query, above, best)
     best |= _made(waiting[:AT_ONCE], query)
     rest = [each for each in hits if each.key not in best]
-    return best | _found(rest, replace(query, mode="keyword")), len(waiting) <= AT_ONCE
+    return best | _closest_sentences(rest, replace(query, mode="keyword")), len(waiting) <= AT_ONCE
 
 
 def complete(hits: Sequence[IndexHit], query: Query, above: int) -> None:
@@ -50,20 +50,20 @@ def _waiting(hits: Sequence[IndexHit], query: Query, above: int, best: Snippets)
 
 
 def _remembered(hits: Sequence[IndexHit], query: Query) -> Snippets:
-    kept = _known()
+    kept = _in_session()
     return {each.key: kept[name] for each, name in _named(hits, query) if name in kept}
 
 
 def _made(hits: Sequence[IndexHit], query: Query) -> Snippets:
     """The snippets, which are remembered."""
-    made, kept = _found(hits, query), _known()
+    made, kept = _closest_sentences(hits, query), _in_session()
     kept.update({name: made[each.key] for each, name in _named(hits, query)})
     for old in list(kept)[: max(0, len(kept) - KEPT)]:
         del kept[old]
     return made
 
 
-def _found(hits: Iterable[IndexHit], query: Query) -> Snippets:
+def _closest_sentences(hits: Iterable[IndexHit], query: Query) -> Snippets:
     made: Snippets = {}
     for index, group in groupby(sorted(hits, key=lambda each: each.index), key=lambda each: each.index):
         own = list(group)
@@ -72,7 +72,7 @@ def _found(hits: Iterable[IndexHit], query: Query) -> Snippets:
     return made
 
 
-def _known() -> dict[Name, Snippet]:
+def _in_session() -> dict[Name, Snippet]:
     kept: dict[Name, Snippet] = st.session_state.setdefault("snippets", {})
     return kept
 

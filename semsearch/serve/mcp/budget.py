@@ -62,10 +62,10 @@ def fitted(head: JsonObject, key: str, items: Sequence[JsonObject], most: int, o
         return {**head, key: [], "left_out": [offset + 1], "next_offset": offset + 1}
     chosen = trimmed[:shown]
     free -= sum(size({**item, "text": "", "text_cut": True}) + 1 for item in chosen)
-    found = {**head, key: [_cut(item, share) for item, share in zip(chosen, _shares(chosen, free), strict=True)]}
+    answer = {**head, key: [_cut(item, share) for item, share in zip(chosen, _shares(chosen, free), strict=True)]}
     if shown < len(trimmed):
-        found["next_offset"] = offset + shown
-    return found
+        answer["next_offset"] = offset + shown
+    return answer
 
 
 def _least(item: JsonObject) -> int:
@@ -87,9 +87,9 @@ def _cut(item: JsonObject, share: int) -> JsonObject:
 
 def _shares(items: Sequence[JsonObject], free: int) -> list[int]:
     """The bytes for each text: short ones get what they need, and the others share the rest evenly."""
-    wanted = [size(item.get("text", "")) for item in items]
+    sizes = [size(item.get("text", "")) for item in items]
     shares = [0] * len(items)
-    for done, at in enumerate(sorted(range(len(items)), key=wanted.__getitem__)):
-        shares[at] = min(wanted[at], free // (len(items) - done))
+    for done, at in enumerate(sorted(range(len(items)), key=sizes.__getitem__)):
+        shares[at] = min(sizes[at], free // (len(items) - done))
         free -= shares[at]
     return shares

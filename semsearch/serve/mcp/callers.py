@@ -39,13 +39,13 @@ class Ask:
 
     def chosen(self, name: str | None) -> str:
         """The index of that name; without a name the only one. Raises UnknownName, UsageError."""
-        known = self.names()
-        if name is None and len(known) != 1:
-            listed = ", ".join(known) or "(none)"
+        names = self.names()
+        if name is None and len(names) != 1:
+            listed = ", ".join(names) or "(none)"
             raise UsageError("no index was named, and there is not just one.", f"Pass index; choose from: {listed}.")
-        if name is not None and name not in known:
-            raise UnknownName("index", name, known)
-        return known[0] if name is None else name
+        if name is not None and name not in names:
+            raise UnknownName("index", name, names)
+        return names[0] if name is None else name
 
     @contextmanager
     def reading(self, name: str | None) -> Iterator[Index]:

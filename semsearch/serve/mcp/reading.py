@@ -20,102 +20,102 @@ MOST_SKIPPED, MOST_VALUES = 10, 20
 LEAST_TEXT = 600  # bytes of the text of a document, however long its name is
 
 
-def search(ask: Ask, wanted: arguments.Search) -> JsonObject:
+def search(ask: Ask, request: arguments.Search) -> JsonObject:
     """Find the passages of the user's own documents that are closest in meaning to a query.
 
     Each hit has its text, a `citation` (document, heading, and line or page) to name as the source, and a `match`:
     strong, likely, weak, or none where the index probably has no answer. `next_offset` gives the next page. A text with
     `text_cut` ends early at a sentence: read the rest with get and the `id` of the hit, or all of its document.
     """
-    fields = QueryFields(mode=wanted.mode, must=wanted.must)
-    query = make_query(Query(wanted.query), _page(wanted, fields))
-    with ask.reading(wanted.index) as index:
-        return _hits(ask, index, index.search(query), wanted)
+    fields = QueryFields(mode=request.mode, must=request.must)
+    query = make_query(Query(request.query), _page(request, fields))
+    with ask.reading(request.index) as index:
+        return _hits(ask, index, index.search(query), request)
 
 
-def similar(ask: Ask, wanted: arguments.Similar) -> JsonObject:
+def similar(ask: Ask, request: arguments.Similar) -> JsonObject:
     """Find the passages that are closest to a passage or a document of the index, in the other documents.
 
     The answer is that of search.
     """
-    query = make_query(Query(like=(wanted.id,), mode="semantic"), _page(wanted, QueryFields()))
-    with ask.reading(wanted.index) as index:
-        return _hits(ask, index, index.search(query), wanted)
+    query = make_query(Query(like=(request.id,), mode="semantic"), _page(request, QueryFields()))
+    with ask.reading(request.index) as index:
+        return _hits(ask, index, index.search(query), request)
 
 
-def get(ask: Ask, wanted: arguments.Get) -> JsonObject:
+def get(ask: Ask, request: arguments.Get) -> JsonObject:
     """Read a document, or a passage, from its beginning or from `start` on.
 
     A long text is given in parts that end with a sentence: `next_start` is where the next one begins, and `length` the
     characters of the whole.
     """
-    with ask.reading(wanted.index) as index:
-        found = index.get(wanted.id)
-        place = found if "id" in found else _place(index, found["document"], wanted.start)
-    text = found["text"]
-    kept = {name: found[name] for name in ("id", "document", "metadata") if found.get(name)}
+    with ask.reading(request.index) as index:
+        item = index.get(request.id)
+        place = item if "id" in item else _place(index, item["document"], request.start)
+    text = item["text"]
+    kept = {name: item[name] for name in ("id", "document", "metadata") if item.get(name)}
     where = {name: _clipped(place[name]) for name in ("heading", "line", "page") if place.get(name) is not None}
-    where["citation"] = _citation({"document": found["document"], **where})
-    if found.get("title"):
-        where["title"] = _clipped(found["title"])
-    head = {"index": index.name, **kept, **where, "start": wanted.start, "length": len(text)}
-    part = text[wanted.start :]
+    where["citation"] = _citation({"document": item["document"], **where})
+    if item.get("title"):
+        where["title"] = _clipped(item["title"])
+    head = {"index": index.name, **kept, **where, "start": request.start, "length": len(text)}
+    part = text[request.start :]
     free = ask.most_bytes - size({**head, "text": "", "next_start": 10**9})
     if free < LEAST_TEXT:  # the metadata are what is long
         free += size(head.pop("metadata", {}))
     head["text"] = cut(part, max(free, LEAST_TEXT))
-    end = wanted.start + len(head["text"])
+    end = request.start + len(head["text"])
     return {**head, "next_start": end} if head["text"] and end < len(text) else head
 
 
-def list_indexes(ask: Ask, wanted: arguments.ListIndexes) -> JsonObject:
+def list_indexes(ask: Ask, request: arguments.ListIndexes) -> JsonObject:
     """List the indexes that can be searched, each with what it holds: a collection of the user's documents."""
     names = ask.names()
-    shown = names[wanted.offset :][: wanted.limit]
-    found = fitted({"total": len(names)}, "indexes", [_listed(ask, name) for name in shown], ask.most_bytes)
-    end = wanted.offset + len(found["indexes"])
-    found.pop("next_offset", None)
-    return {**found, "next_offset": end} if end < len(names) else found
+    shown = names[request.offset :][: request.limit]
+    answer = fitted({"total": len(names)}, "indexes", [_listed(ask, name) for name in shown], ask.most_bytes)
+    end = request.offset + len(answer["indexes"])
+    answer.pop("next_offset", None)
+    return {**answer, "next_offset": end} if end < len(names) else answer
 
 
-def index_status(ask: Ask, wanted: arguments.Status) -> JsonObject:
+def index_status(ask: Ask, request: arguments.Status) -> JsonObject:
     """Tell what an index holds: numbers of documents, its encoder, the last update with the files that it skipped, and
     the metadata fields that `where` can filter by, with their values.
     """
-    with ask.reading(wanted.index) as index:
-        known, facets, skipped = index.info(), index.analysis.facets(), index.analysis.skipped()
-    run = known["last_run"] or {}
+    with ask.reading(request.index) as index:
+        info, facets, skipped = index.info(), index.analysis.facets(), index.analysis.skipped()
+    run = info["last_run"] or {}
     head = {
-        "index": known["name"],
-        **{name: known[name] for name in ("documents", "passages", "bytes")},
-        "encoder": known["spaces"][0]["encoder"]["name"],
+        "index": info["name"],
+        **{name: info[name] for name in ("documents", "passages", "bytes")},
+        "encoder": info["spaces"][0]["encoder"]["name"],
         "last_update": {name: run[name] for name in ("at", "added", "changed", "deleted") if name in run},
         "skipped_files": len(skipped),
         "skipped": [{name: cut(text, CITED) for name, text in asdict(one).items()} for one in skipped[:MOST_SKIPPED]],
     }
-    fields = [_field(facet) for facet in facets[wanted.offset :]]
-    return fitted(head, "fields", fields, ask.most_bytes, wanted.offset)
+    fields = [_field(facet) for facet in facets[request.offset :]]
+    return fitted(head, "fields", fields, ask.most_bytes, request.offset)
 
 
-def _page(wanted: arguments.Search | arguments.Similar, fields: QueryFields) -> QueryFields:
+def _page(request: arguments.Search | arguments.Similar, fields: QueryFields) -> QueryFields:
     """The fields of a query for the results that are wanted, and one more: it tells whether there is a next page."""
-    fields |= QueryFields(k=wanted.limit + 1, offset=wanted.offset, group="document")
-    if wanted.where is not None:
-        fields["where"] = wanted.where
-    if wanted.path is not None:
-        fields["path"] = wanted.path
+    fields |= QueryFields(k=request.limit + 1, offset=request.offset, group="document")
+    if request.where is not None:
+        fields["where"] = request.where
+    if request.path is not None:
+        fields["path"] = request.path
     return fields
 
 
-def _hits(ask: Ask, index: Index, results: Results, wanted: arguments.Page) -> JsonObject:
+def _hits(ask: Ask, index: Index, results: Results, request: arguments.Page) -> JsonObject:
     """The answer of a search."""
     head: JsonObject = {"index": index.name, "good_match": results.good_match}
     if results.warnings:
         head["warnings"] = [cut(each, 1000) for each in results.warnings[:5]]
-    items = [_hit(hit_object(hit)) for hit in results[: wanted.limit]]
-    if len(results) > wanted.limit:
-        head["next_offset"] = wanted.offset + wanted.limit
-    return fitted(head, "hits", items, ask.most_bytes, wanted.offset)
+    items = [_hit(hit_object(hit)) for hit in results[: request.limit]]
+    if len(results) > request.limit:
+        head["next_offset"] = request.offset + request.limit
+    return fitted(head, "hits", items, ask.most_bytes, request.offset)
 
 
 def _hit(hit: JsonObject) -> JsonObject:
@@ -160,19 +160,19 @@ def _listed(ask: Ask, name: str) -> JsonObject:
     """What a list says about an index; the problem of one that cannot be read."""
     try:
         with ask.indexes.reading(name) as index:
-            known = index.info()
+            info = index.info()
     except NotFound:
         return {"index": name, "problem": "It has just been removed."}
     except SemsearchError as error:
         return {"index": name, "problem": error.message[:CITED]}
-    updated = (known["last_run"] or {}).get("at")
-    return {"index": name, "documents": known["documents"], "passages": known["passages"], "updated": updated}
+    updated = (info["last_run"] or {}).get("at")
+    return {"index": name, "documents": info["documents"], "passages": info["passages"], "updated": updated}
 
 
 def _field(facet: Facet) -> JsonObject:
-    found: JsonObject = {"field": facet.key, "kind": facet.kind, "documents": facet.documents}
+    field: JsonObject = {"field": facet.key, "kind": facet.kind, "documents": facet.documents}
     if facet.low is not None:
-        found |= {"from": facet.low, "to": facet.high}
+        field |= {"from": facet.low, "to": facet.high}
     if facet.values:
-        found["values"] = [[cut(str(value), CITED), count] for value, count in facet.values[:MOST_VALUES]]
-    return found
+        field["values"] = [[cut(str(value), CITED), count] for value, count in facet.values[:MOST_VALUES]]
+    return field

@@ -58,11 +58,11 @@ def protocol(service: Service, options: McpOptions) -> Server[Any]:
     )
 
 
-async def _called(service: Service, ask: Ask, tool: Tool, given: JsonObject) -> types.CallToolResult:
+async def _called(service: Service, ask: Ask, tool: Tool, arguments: JsonObject) -> types.CallToolResult:
     """The result of a tool, or its error: what was wrong, and what to do next."""
     try:
-        work = partial(tool.call, ask, tool.parsed(given))
-        found = await (service.write(work) if tool.writes else service.read(work))
+        work = partial(tool.call, ask, tool.parsed(arguments))
+        answer = await (service.write(work) if tool.writes else service.read(work))
     except SemsearchError as error:
         return _error(str(error))
     except OSError as error:
@@ -71,8 +71,8 @@ async def _called(service: Service, ask: Ask, tool: Tool, given: JsonObject) -> 
     except Exception as error:
         log.error("unexpected %s in %s", type(error).__name__, tool.name, exc_info=error)
         return _error("the server failed. Its log has the details.")
-    text = types.TextContent(type="text", text=as_json(found))
-    return types.CallToolResult(content=[text], structured_content=found)
+    text = types.TextContent(type="text", text=as_json(answer))
+    return types.CallToolResult(content=[text], structured_content=answer)
 
 
 def _error(problem: str) -> types.CallToolResult:

@@ -31,10 +31,10 @@ class Tool:
     def name(self) -> str:
         return self.call.__name__
 
-    def parsed(self, given: JsonObject) -> Body:
+    def parsed(self, arguments: JsonObject) -> Body:
         """The arguments. Raises UsageError, which names each that is wrong."""
         try:
-            return self.arguments.model_validate(given)
+            return self.arguments.model_validate(arguments)
         except ValidationError as error:
             raise UsageError(f"{_problems(error)}.", f"The schema of {self.name} says what it takes.") from None
 
@@ -71,8 +71,8 @@ def offered(ask: Ask) -> dict[str, Tool]:
 
 
 def _problems(error: ValidationError) -> str:
-    found = error.errors(include_input=False, include_url=False)
-    lines = dict.fromkeys(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in found[:5])
+    errors = error.errors(include_input=False, include_url=False)
+    lines = dict.fromkeys(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in errors[:5])
     return "; ".join(line[:300] for line in lines)
 
 

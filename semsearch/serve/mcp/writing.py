@@ -8,26 +8,26 @@ from semsearch.serve.mcp.callers import Ask
 from semsearch.types import Document, JsonObject, SyncReport
 
 
-def add_documents(ask: Ask, wanted: arguments.Add) -> JsonObject:
+def add_documents(ask: Ask, request: arguments.Add) -> JsonObject:
     """Add documents to an index, or replace those with the same ids. When the answer comes, they are on disk.
 
     Documents that came from the user's files cannot be replaced: change the files. `skipped` names what was not added.
     """
-    documents = [Document(one.id, one.text, one.metadata, one.title) for one in wanted.documents]
-    with ask.writing(wanted.index) as index:
+    documents = [Document(one.id, one.text, one.metadata, one.title) for one in request.documents]
+    with ask.writing(request.index) as index:
         return _report(index.add(documents))
 
 
-def update_document(ask: Ask, wanted: arguments.Update) -> JsonObject:
+def update_document(ask: Ask, request: arguments.Update) -> JsonObject:
     """Change the metadata or the text of a document. Documents that came from the user's files cannot be changed."""
-    with ask.writing(wanted.index) as index:
-        return _report(index.update(wanted.id, metadata=wanted.metadata, text=wanted.text))
+    with ask.writing(request.index) as index:
+        return _report(index.update(request.id, metadata=request.metadata, text=request.text))
 
 
-def delete_documents(ask: Ask, wanted: arguments.Delete) -> JsonObject:
+def delete_documents(ask: Ask, request: arguments.Delete) -> JsonObject:
     """Delete documents from an index for good. The user's files stay; unknown names are left out of the count."""
-    with ask.writing(wanted.index) as index:
-        return {"index": index.name, "deleted": index.delete(wanted.ids)}
+    with ask.writing(request.index) as index:
+        return {"index": index.name, "deleted": index.delete(request.ids)}
 
 
 def _report(report: SyncReport) -> JsonObject:

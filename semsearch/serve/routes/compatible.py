@@ -67,10 +67,10 @@ async def embeddings(body: EmbeddingsBody, service: ServiceDep, request: Request
     if body.dimensions is not None and body.dimensions > encoder.dim:
         problem = f"{body.model} has {encoder.dim} dimensions, not {body.dimensions}."
         raise UsageError(problem, f"Ask for {encoder.dim} or fewer.")
-    found = await service.encode(request, encoder, texts, body.role)
-    vectors = found.vectors if body.dimensions is None else unit_rows(found.vectors[:, : body.dimensions])
+    encoded = await service.encode(request, encoder, texts, body.role)
+    vectors = encoded.vectors if body.dimensions is None else unit_rows(encoded.vectors[:, : body.dimensions])
     shown = vectors.tolist() if body.encoding_format == "float" else [_base64(row) for row in vectors]
-    tokens = sum(found.tokens)
+    tokens = sum(encoded.tokens)
     return json_response(
         {
             "object": "list",

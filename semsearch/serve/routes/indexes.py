@@ -29,7 +29,7 @@ async def list_indexes(service: ServiceDep, caller: CallerDep) -> JsonObject:
 
     def listed() -> JsonObject:
         names = [name for name in service.indexes.names() if caller.sees(name)]
-        return {"schema": 1, "indexes": [found for name in names if (found := _described(service, name))]}
+        return {"schema": 1, "indexes": [described for name in names if (described := _described(service, name))]}
 
     return await service.read(listed)
 
@@ -39,17 +39,17 @@ async def search(name: str, body: SearchBody, service: ServiceDep, caller: Calle
     """The hits for a query, as `semsearch query --json` prints them; for `queries`, a list of these."""
     queries = body.queries if isinstance(body, ManyQueries) else [body]
     service.check_batch(queries, "queries")
-    wanted = [_query(one, service) for one in queries]
-    found = await _found(service, caller, name, wanted, request)
-    return json_response({"schema": 1, "queries": found} if isinstance(body, ManyQueries) else found[0])
+    parsed = [_query(one, service) for one in queries]
+    answers = await _searched(service, caller, name, parsed, request)
+    return json_response({"schema": 1, "queries": answers} if isinstance(body, ManyQueries) else answers[0])
 
 
 @router.post("/indexes/{name}/similar")
 async def similar(name: str, body: SimilarBody, service: ServiceDep, caller: CallerDep, request: Request) -> Response:
     """The passages closest to a passage or a document, without its own."""
     query = make_query(Query(like=(body.id,), mode="semantic"), cast(QueryFields, _hit_fields(body)))
-    (found,) = await _found(service, caller, name, [query], request)
-    return json_response(found)
+    (answer,) = await _searched(service, caller, name, [query], request)
+    return json_response(answer)
 
 
 def _described(service: Service, name: str) -> JsonObject | None:
@@ -63,7 +63,7 @@ def _described(service: Service, name: str) -> JsonObject | None:
         return {"index": name, "problem": error.message}
 
 
-async def _found(
+async def _searched(
     service: Service, caller: Caller, name: str, queries: Sequence[Query], request: Request
 ) -> list[JsonObject]:
     caller.require_index(name)
@@ -80,12 +80,12 @@ async def _found(
 def _head(index: Index) -> JsonObject:
     """What an answer says about its index; read again after a commit only."""
     version = index.version
-    known = HEADS.get(index)
-    if known is None or known[0] != version:
+    cached = HEADS.get(index)
+    if cached is None or cached[0] != version:
         encoder = index.info()["spaces"][0]["encoder"]
         head = {"index": index.name, "encoder": {key: encoder.get(key) for key in ("name", "fingerprint")}}
-        known = HEADS[index] = version, head
-    return known[1]
+        cached = HEADS[index] = version, head
+    return cached[1]
 
 
 def _hit_fields(body: HitFields) -> JsonObject:
@@ -94,10 +94,10 @@ def _hit_fields(body: HitFields) -> JsonObject:
 
 def _query(body: QueryBody, service: Service) -> Query:
     """The query of a body. Raises UsageError, BadFilter, and NotFound for another reranker than the server's."""
-    given = {field: getattr(body, field) for field in body.model_fields_set - {"text"}}
+    fields = {field: getattr(body, field) for field in body.model_fields_set - {"text"}}
     if body.rerank is not None:
-        given["rerank"] = service.reranker_called(body.rerank)
+        fields["rerank"] = service.reranker_called(body.rerank)
     for name in ("more", "less"):
-        if isinstance(given.get(name), tuple):
-            given[name] = [given[name]]
-    return make_query(body.text, cast(QueryFields, given))
+        if isinstance(fields.get(name), tuple):
+            fields[name] = [fields[name]]
+    return make_query(body.text, cast(QueryFields, fields))

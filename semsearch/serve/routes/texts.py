@@ -20,9 +20,9 @@ async def embed(body: EmbedBody, service: ServiceDep, request: Request) -> Respo
     """The vectors of texts, each of length 1."""
     service.check_batch(body.texts, "texts")
     encoder = service.encoder(body.model)
-    found = await service.encode(request, encoder, body.texts, body.role)
+    encoded = await service.encode(request, encoder, body.texts, body.role)
     head = {"schema": 1, "model": encoder.name, "fingerprint": encoder.fingerprint}
-    return json_response({**head, "vectors": found.vectors.tolist()})
+    return json_response({**head, "vectors": encoded.vectors.tolist()})
 
 
 @router.post("/sts")
@@ -32,12 +32,12 @@ async def compare(body: StsBody, service: ServiceDep, request: Request) -> JsonO
     name = body.model or service.options.models[0]
 
     def compared() -> JsonObject:
-        found = sts([(a, b) for a, b in body.pairs], service.encoder(name))
+        result = sts([(a, b) for a, b in body.pairs], service.encoder(name))
         return {
             "schema": 1,
             "pairs": [
                 {"a": a, "b": b, "models": {name: figures(cosine, strength)}}
-                for (a, b), cosine, strength in zip(found.pairs, found.cosines, found.strengths, strict=True)
+                for (a, b), cosine, strength in zip(result.pairs, result.cosines, result.strengths, strict=True)
             ],
         }
 
