@@ -17,7 +17,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from semsearch.encoders.base import EncoderBackend
 from semsearch.prompts import Prompt
@@ -25,6 +24,8 @@ from semsearch.types import JsonObject, Role
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from semsearch.types import Vectors
 
 WORD = re.compile(r"\w+")

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 import onnxruntime as ort
-from numpy.typing import ArrayLike, NDArray
 
 from semsearch.encoders import device as _device
 from semsearch.encoders.base import BundleBackend
@@ -31,6 +30,8 @@ from semsearch.types import JsonMapping, JsonObject
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
     from semsearch.types import Vectors
 
 CPU_TEXTS = 8  # in a batch of fp32; 4 to 16 are the fastest, 1 and 32 take 1.1 to 1.3 times as long

@@ -11,16 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from semsearch.errors import NotFound, UnknownName, UsageError
 from semsearch.evaluation.encoding_windows import WINDOW, OnProgress, encode_passages, lookup
 from semsearch.evaluation.sts import Pair, pair_cosines, pearson, spearman
 from semsearch.settings import data_folder
 from semsearch.types import EncoderLike
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SUBSETS = {
     "sts12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),

@@ -5,14 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from semsearch.models.batching import Rows, batches_by_length, each, halve_when_full
 from semsearch.models.rerankers.manifest import RerankerBundle
 from semsearch.models.rerankers.pair_tokens import PairTokenizer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Logits(NamedTuple):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from semsearch.encoders import device as _device
 from semsearch.encoders import onnx
@@ -14,6 +14,9 @@ from semsearch.errors import Corrupt, SemsearchError
 from semsearch.models.batching import Rows, pad
 from semsearch.models.rerankers import manifest
 from semsearch.models.rerankers.pair_tokens import PairTokenizer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # the last one where the network is told segments
 
