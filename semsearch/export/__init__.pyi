@@ -1,4 +1,4 @@
-from .engine_race import race as race
+from . import engine_race as engine_race
 from .exporter import export as export
 from .exporter import export_backend as export_backend
 from .parity import require_packages as require_packages

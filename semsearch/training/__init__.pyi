@@ -1,4 +1,4 @@
-from .datasets.adaptation import adapt as adapt
+from . import validation as validation
 from .datasets.adaptation import nli_triplets as nli_triplets
 from .datasets.columns import parse_columns as parse_columns
 from .datasets.dataset import Dataset as Dataset
@@ -25,7 +25,6 @@ from .training_config import TrainingConfig as TrainingConfig
 from .validation import RetrievalValidation as RetrievalValidation
 from .validation import SimilarityValidation as SimilarityValidation
 from .validation import Validation as Validation
-from .validation import default_held_out as default_held_out
 from .validation import hold_out as hold_out
 from .validation import split_halves as split_halves
 from .validation import validation_of as validation_of

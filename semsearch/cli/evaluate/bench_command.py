@@ -70,7 +70,9 @@ def _index(options: Options, name: str, sample: int, k: int, recall: float, keep
 
 def _engines(model: str, texts: list[str], keep: bool, options: Options) -> JsonObject:
     chosen = settings.load()
-    return export.race(model, texts, device=chosen.device, threads=chosen.threads, keep=keep, report=_note(options))
+    return export.engine_race.race(
+        model, texts, device=chosen.device, threads=chosen.threads, keep=keep, report=_note(options)
+    )
 
 
 def _note(options: Options) -> Callable[[str], None]:

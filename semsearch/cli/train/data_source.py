@@ -64,9 +64,11 @@ class DataSource:
 
     def adapted(self, examples: Dataset, plan: Plan, options: Options, *, yes: bool) -> Dataset:
         """The examples in the form that the method reads; a summary and the skipped records are printed."""
+        from semsearch.training.datasets.adaptation import adapt  # numpy, which `train --help` does without
+
         if plan.labels == "class" and any(label != int(label) for label in examples.labels or ()):
             examples = self.read(options, "label", yes=yes)
-        adapted, conversion = training.adapt(examples, plan.uses, plan.labels)
+        adapted, conversion = adapt(examples, plan.uses, plan.labels)
         if not options.quiet:
             _print_summary(examples, adapted, conversion, plan)
         return adapted

@@ -58,7 +58,7 @@ class ValidationSource:
         return examples, dev, dev.measure
 
     def _hold_out(self, examples: Dataset, count: int) -> tuple[Dataset, Validation | None, str]:
-        count = count or training.default_held_out(len(examples))
+        count = count or training.validation.default_held_out(len(examples))
         try:
             remaining, dev = training.hold_out(examples, count)
         except UsageError as error:
