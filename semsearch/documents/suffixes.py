@@ -10,7 +10,7 @@ _TABLE = {
         .py .pyi .js .mjs .cjs .jsx .ts .mts .cts .tsx .java .go .rs .c .h .cc .cpp .cxx .hh .hpp .cs .rb
     """,
     "csv": ".csv",
-    "docx": ".docx .docm .dotx",
+    "docx": ".docx .docm .dotx .dotm",
     "email": ".eml .mht .mhtml",
     "epub": ".epub",
     "html": ".html .htm .xhtml .shtml",
@@ -18,10 +18,10 @@ _TABLE = {
     "markdown": ".md .markdown .mdown .mkd .mdx .qmd .rmd",
     "mbox": ".mbox .mbx",
     "notebook": ".ipynb",
-    "odt": ".odt .ott",
+    "odt": ".odt .ott .odm .odp .otp .odg .otg .fodt .fodp .fodg .fods",
     "parquet": ".parquet",
     "pdf": ".pdf",
-    "pptx": ".pptx .pptm .ppsx .potx",
+    "pptx": ".pptx .pptm .ppsx .ppsm .potx .potm",
     "rst": ".rst .rest",
     "rtf": ".rtf",
     "sqlite": ".db .db3 .sqlite .sqlite3",
@@ -34,7 +34,7 @@ _TABLE = {
     """,
     "tsv": ".tsv .tab",
     "warc": ".warc",
-    "xlsx": ".xlsx .xlsm .xlsb .xls .xltx .ods",
+    "xlsx": ".xlsx .xlsm .xlsb .xls .xltx .xltm .ods .ots",
 }
 BY_LOADER = {loader: tuple(suffixes.split()) for loader, suffixes in _TABLE.items()}
 LOADERS = {suffix: loader for loader, suffixes in BY_LOADER.items() for suffix in suffixes}

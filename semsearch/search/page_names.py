@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import PurePath
 
 _TIMED = {".srt", ".vtt"}  # subtitles: their headings are times
-_NAMES = {".pptx": "slide", ".pptm": "slide", ".ppsx": "slide", ".potx": "slide", ".ipynb": "cell"}
+_SLIDES = (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm", ".odp", ".otp", ".fodp")
+_NAMES = dict.fromkeys(_SLIDES, "slide") | {".ipynb": "cell"}
 
 
 def page_name(path: str) -> str:

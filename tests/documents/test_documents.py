@@ -358,7 +358,7 @@ def test_odt_keeps_lists_tables_and_spaces(tmp_path: Path) -> None:
         f"<table:table>{row}</table:table-row></table:table>",
     )
     document = one(tmp_path / "a.odt")
-    assert document.text == "Head\n\nOne  two three\n- item\n\na | b"
+    assert document.text == "Head\n\nOne  two three\n\nfoot\n- item\n\na | b"
     assert headings(document) == [("Head", "Head")]
 
 

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
-from helpers.filemaking import PML, all_of, headings, one, pptx, refusal, row, shape, written, xlsx, zipped
+from helpers.filemaking import (
+    PML,
+    SML,
+    all_of,
+    headings,
+    one,
+    pptx,
+    refusal,
+    relations,
+    row,
+    shape,
+    written,
+    xlsx,
+    zipped,
+)
 
 from semsearch import Index
 from semsearch.documents import loaders
 from semsearch.documents.loaders import Fields
 from semsearch.errors import Unreadable
-from semsearch.types import Document
+from semsearch.types import Document, Omission
 
+CHART = 'xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart"'
 DC = 'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:dcterms="http://purl.org/dc/terms/"'
 
 
@@ -92,3 +109,75 @@ def test_a_workbook_that_cannot_be_read_says_why(tmp_path: Path, monkeypatch: py
 def test_headings_of_word_and_powerpoint_alike_are_in_the_text(tmp_path: Path) -> None:
     pptx(tmp_path / "a.pptx", [shape("One", "ctrTitle"), shape("Two\nlines", "title")])
     assert headings(one(tmp_path / "a.pptx")) == [("One", "One"), ("Two lines", "Two lines")]
+
+
+def test_a_slide_has_its_chart_notes_comments_and_what_its_layout_shows(tmp_path: Path) -> None:
+    title = "<c:title><c:tx><c:rich><a:p><a:r><a:t>Sales by year</a:t></a:r></a:p></c:rich></c:tx></c:title>"
+    drawn = f'<p:graphicFrame><c:chart {CHART} r:id="r2"/></p:graphicFrame>'
+    chart = f"<c:chartSpace {PML} {CHART}>{title}</c:chartSpace>"
+    slogan = "<p:sp><p:txBody><a:p><a:r><a:t>Acme for ever</a:t></a:r></a:p></p:txBody></p:sp>"
+    modern = 'xmlns:n="http://schemas.microsoft.com/office/powerpoint/2018/8/main"'
+    pptx(
+        tmp_path / "a.pptx",
+        [drawn + shape("Acme 2024", "ftr") + shape("1", "sldNum")],
+        **{
+            "ppt/slides/_rels/slide1.xml.rels": relations(
+                ("notesSlide", "../notesSlides/n.xml"), ("chart", "../charts/c.xml"), ("comments", "../comments/m.xml"),
+                ("comments", "/ppt/comments/new.xml"), ("slideLayout", "../slideLayouts/l.xml"),
+            ),
+            "ppt/notesSlides/n.xml": f"<p:notes {PML}>{shape('What to say.')}{shape('Acme 2024', 'ftr')}</p:notes>",
+            "ppt/charts/c.xml": chart,
+            "ppt/comments/m.xml": f'<p:cmLst {PML}><p:cm authorId="0"><p:text>Too small</p:text></p:cm></p:cmLst>',
+            "ppt/comments/new.xml": f'<n:cmLst {modern} {PML}><n:cm><n:txBody><a:p><a:r><a:t>Really</a:t></a:r></a:p>'
+            "</n:txBody></n:cm></n:cmLst>",
+            "ppt/slideLayouts/l.xml": f"<p:sldLayout {PML}>{slogan}{shape('Click to edit', 'title')}</p:sldLayout>",
+        },
+    )  # fmt: skip
+    found = one(tmp_path / "a.pptx")
+    assert found.text == "Sales by year\n\nWhat to say.\n\n[Too small]\n\n[Really]\n\nAcme 2024\n\nAcme for ever"
+    assert found.omissions == (Omission("slide number", 1),)
+    assert [mark.page for mark in found.marks] == [1, None]
+
+
+def test_a_strict_presentation_and_workbook_are_read_as_any_other(tmp_path: Path) -> None:
+    pptx(tmp_path / "a.pptx", [shape("Engines", "title")], shape("What to say."))
+    xlsx(tmp_path / "a.xlsx", {"Parts": row(1, "part", "count")})
+    for path in (tmp_path / "a.pptx", tmp_path / "a.xlsx"):
+        with zipfile.ZipFile(path) as archive:
+            members = {name: archive.read(name).decode() for name in archive.namelist()}
+        other = re.compile(r"http://schemas\.openxmlformats\.org/(\w+)/2006/(?!relationships\")")
+        zipped(path, {name: other.sub(r"http://purl.oclc.org/ooxml/\1/", text) for name, text in members.items()})
+    assert one(tmp_path / "a.pptx").text == "Engines\n\nWhat to say."
+    assert one(tmp_path / "a.xlsx").text == "part | count"
+
+
+def test_a_damaged_slide_costs_that_slide(tmp_path: Path) -> None:
+    pptx(tmp_path / "a.pptx", [shape("One"), shape("Two")], **{"ppt/slides/slide1.xml": "<p:sld"})
+    found = one(tmp_path / "a.pptx")
+    assert (found.text, found.omissions) == ("Two", (Omission("damaged part", 0),))
+
+
+def test_comments_boxes_and_charts_stand_in_the_line_of_their_row(tmp_path: Path) -> None:
+    sheet = f"<worksheet {SML}><sheetData>{row(1, 'part', 0.15)}{row(2, 'bolt', 0.5)}</sheetData><headerFooter>"
+    sheet += (
+        '<oddHeader>&amp;C&amp;"Arial,Bold"Draft &amp; secret&amp;RPage &amp;P</oddHeader></headerFooter></worksheet>'
+    )
+    box = "<d:sp><a:p><a:r><a:t>A note</a:t></a:r></a:p></d:sp>"
+    anchor = f"<d:oneCellAnchor><d:from><d:row>3</d:row></d:from>{box}<d:pic/></d:oneCellAnchor>"
+    drawn = 'xmlns:d="http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing"'
+    runs = "<r><t>Bo:</t></r><r><t>\nout of stock</t></r>"
+    comment = f'<commentList><comment ref="A2" authorId="0"><text>{runs}</text></comment>'
+    xlsx(
+        tmp_path / "a.xlsx",
+        {"Parts": ""},
+        **{
+            "xl/worksheets/sheet1.xml": sheet.replace('r="B1"', 'r="B1" s="1"'),
+            "xl/worksheets/_rels/sheet1.xml.rels": relations(("comments", "../c.xml"), ("drawing", "../d.xml")),
+            "xl/styles.xml": f'<styleSheet {SML}><cellXfs><xf numFmtId="0"/><xf numFmtId="9"/></cellXfs></styleSheet>',
+            "xl/c.xml": f"<comments {SML}><authors><author>Bo</author></authors>{comment}</commentList></comments>",
+            "xl/d.xml": f"<d:wsDr {drawn} {PML}>{anchor}</d:wsDr>",
+        },
+    )
+    found = one(tmp_path / "a.xlsx")
+    assert found.text == "part | 15%\nbolt | 0.5 | [Bo: out of stock]\n\nA note\nDraft & secret Page"
+    assert found.omissions == (Omission("picture", 0),)

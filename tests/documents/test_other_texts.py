@@ -70,8 +70,8 @@ def test_rtf_has_headings_tables_and_properties(tmp_path: Path) -> None:
     )
     found = one(written(tmp_path, "a.rtf", rtf(body, head)))
     assert (found.title, found.metadata) == ("Die Größe", {"author": "Anna", "date": "2024-05-01T10:05:00"})
-    assert found.text == "Engines\n\nNo spark plug.\nNext.\n\nKinds\n\na | b\nc\n\n• One"
-    assert headings(found) == [("Engines", "Engines"), ("Kinds", "Kinds")]
+    assert found.text == "Engines\n\nNo spark plug.\nNext.\n\nKinds\n\na | b\nc\n\n• One\n\nSmall.\n\nPage 1"
+    assert headings(found) == [("Engines", "Engines"), ("Kinds", "Kinds"), (None, "Page 1")]
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,8 @@ PML = " ".join(
         "r": "officeDocument/2006/relationships",
     }.items()
 )
+SML = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+OFFICE_RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
 
 
@@ -131,24 +133,21 @@ def shape(text: str, kind: str = "body") -> str:
     return f"<p:sp>{holder}<p:txBody>{lines}</p:txBody></p:sp>"
 
 
-def xlsx(path: Path, sheets: dict[str, str]) -> None:
+def xlsx(path: Path, sheets: dict[str, str], **members: str) -> None:
     """A workbook whose sheets have these rows, written in SpreadsheetML."""
-    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     named = enumerate(sheets, start=1)
     entries = "".join(f'<sheet name="{name}" sheetId="{at}" r:id="r{at}"/>' for at, name in named)
-    rels = (
-        f'<Relationship Id="r{at}" Type="{kind}/worksheet" Target="worksheets/sheet{at}.xml"/>'
-        for at in range(1, len(sheets) + 1)
+    rels = relations(
+        *(("worksheet", f"worksheets/sheet{at}.xml") for at in range(1, len(sheets) + 1)), ("styles", "styles.xml")
     )
     made = {
-        "xl/workbook.xml": f'<workbook {main} xmlns:r="{kind}"><sheets>{entries}</sheets></workbook>',
-        "xl/_rels/workbook.xml.rels": _related(rels),
-        "_rels/.rels": _related([f'<Relationship Id="r1" Type="{kind}/officeDocument" Target="xl/workbook.xml"/>']),
+        "xl/workbook.xml": f'<workbook {SML} xmlns:r="{OFFICE_RELATIONS}"><sheets>{entries}</sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": rels,
+        "_rels/.rels": relations(("officeDocument", "xl/workbook.xml")),
     }
     for at, rows in enumerate(sheets.values(), start=1):
-        made[f"xl/worksheets/sheet{at}.xml"] = f"<worksheet {main}><sheetData>{rows}</sheetData></worksheet>"
-    zipped(path, made)
+        made[f"xl/worksheets/sheet{at}.xml"] = f"<worksheet {SML}><sheetData>{rows}</sheetData></worksheet>"
+    zipped(path, made | members)
 
 
 def row(number: int, *cells: str | float) -> str:
@@ -161,6 +160,15 @@ def row(number: int, *cells: str | float) -> str:
         if cell != ""
     ]
     return f'<row r="{number}">{"".join(made)}</row>'
+
+
+def relations(*entries: tuple[str, str], strict: bool = False) -> str:
+    """The relations of a part of an Office file, r1 … by their kinds and targets."""
+    types = "http://purl.oclc.org/ooxml/officeDocument/relationships" if strict else OFFICE_RELATIONS
+    return _related(
+        f'<Relationship Id="r{number}" Type="{types}/{kind}" Target="{target}"/>'
+        for number, (kind, target) in enumerate(entries, start=1)
+    )
 
 
 def _related(relationships: Iterable[str]) -> str:

@@ -1,54 +1,180 @@
-"""Word documents: paragraphs, lists and tables in reading order, headings as marks.
+"""Word documents: paragraphs, lists, tables and formulas in reading order, headings as marks.
 
 Source: ECMA-376 part 1, section 17 (WordprocessingML). Read with the standard library: python-docx takes
-0.5 s to import and leaves out content controls. Headers, footers, footnotes and comments are left out, and
-what tracked changes have deleted.
+0.5 s to import and leaves out content controls. Text boxes, charts, notes and comments follow the paragraph that they
+are anchored to; headers and footers stand at the end, each text once. Left out is what is hidden, and what tracked
+changes have deleted.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from semsearch.documents.parsing.records import Fields
+from semsearch.documents.parsing.open_xml import FORMULA_SIGNS, FORMULA_TEXT, GRAPHICS, A, Package, lines, text_of
+from semsearch.documents.parsing.records import Enclosed, Fields
 from semsearch.documents.parsing.text_writer import TextWriter
-from semsearch.documents.parsing.zipped_xml import Archive, outermost, table_rows
+from semsearch.documents.parsing.zipped_xml import outermost, table_rows
 from semsearch.types import Document
 
 ISOLATED = True
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _HEADING = re.compile(r"(?:heading|title)\b", re.I)  # style names are English in every language's Word
-_SKIP = {f"{_W}del", f"{_W}moveFrom", f"{_W}pict"}
-_SKIP |= {"{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"}
+_OFF = {"0", "false", "off"}
+_NUMBERS = re.compile(r"\d+")
+_DELETED = {f"{_W}del", f"{_W}moveFrom"}
 _BLOCKS = {f"{_W}p", f"{_W}tbl"}
-_BREAKS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
+_RUN, _RUN_TEXT, _RUBY = f"{_W}r", {f"{_W}t", FORMULA_TEXT}, f"{_W}ruby"
+_SIGNS = FORMULA_SIGNS | {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
+_FORMATS = {f"{_W}pPr", f"{_W}rPr"}
+_NOTES = {f"{_W}footnoteReference": "footnote", f"{_W}endnoteReference": "endnote", f"{_W}commentReference": "comment"}
+_TEXT_BOX = f"{_W}txbxContent"
+_WORD_ART = "{urn:schemas-microsoft-com:vml}textpath"
+_ASIDES = {_TEXT_BOX, _WORD_ART, f"{A}p", *_NOTES, *GRAPHICS}
+_PICTURES = {
+    "{http://schemas.openxmlformats.org/drawingml/2006/picture}pic",
+    "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr",  # has the description
+    "{urn:schemas-microsoft-com:vml}imagedata",
+}
 
 
-def load(path: Path, fields: Fields) -> Iterator[Document]:
-    """One document, titled as in its properties. Raises Unreadable if it is damaged or encrypted."""
-    with Archive(path, "DOCX") as archive:
-        body = archive.xml("word/document.xml")
-        headings = _heading_styles(archive.optional_xml("word/styles.xml"))
-        title, metadata = archive.properties("docProps/core.xml")
+def load(path: Path, fields: Fields) -> Iterator[Document | Enclosed]:
+    """One document, titled as in its properties, and the files within it. Raises Unreadable if it is damaged or
+    encrypted.
+    """
     writer = TextWriter()
-    for block in outermost(body, _BLOCKS, _SKIP):  # at the top level and in content controls
-        _write(block, headings, writer)
-    yield writer.document(title, metadata)
+    with Package(path, "DOCX", "word/document.xml") as package:
+        reader = _Reader(package, writer)
+        reader.write_body()
+        reader.write_rest()
+        title, metadata = package.title_and_properties()
+        files = package.enclosed(package.main, writer)
+    document = writer.document(title, metadata)
+    if document.text or not files:
+        yield document
+    yield from files
 
 
-def _write(block: Element, headings: frozenset[str], writer: TextWriter) -> None:
-    if block.tag == f"{_W}tbl":
-        writer.table(table_rows(block, f"{_W}tr", f"{_W}tc", [f"{_W}p"], _text))
-        return
-    style, text = _value(block.find(f"{_W}pPr/{_W}pStyle")), _text(block)
-    if style in headings:
-        writer.heading(text, level=2 if style[-1:] in set("23456789") else 1)  # Heading2 … of Word
-    elif block.find(f"{_W}pPr/{_W}numPr") is not None or "list" in style.lower():
-        writer.block(f"- {text}" if text.strip() else "", gap="\n")
-    else:
-        writer.block(text)
+class _Reader:
+    """One pass over the parts of a document."""
+
+    def __init__(self, package: Package, writer: TextWriter) -> None:
+        self._package = package
+        self._writer = writer
+        self._body = package.xml(package.main)
+        self._relations = package.related(package.main)
+        self._headings, self._hidden = _styles(self._part("style"))
+        self._hides = bool(self._hidden) or next(self._body.iter(f"{_W}vanish"), None) is not None
+        self._notes = {
+            (kind, note.get(f"{_W}id", "")): note
+            for kind in _NOTES.values()
+            for note in self._part(kind).iter(f"{_W}{kind}")
+        }
+        self._asides: deque[Element] = deque()
+        """What the paragraphs that were read last have beside their text."""
+
+    def write_body(self) -> None:
+        """Write the blocks at the top level and in content controls, each with its notes and text boxes."""
+        for block in outermost(self._body, _BLOCKS, _DELETED):
+            self._write(block)
+            self._write_asides()
+
+    def write_rest(self) -> None:
+        """Write the notes that nothing refers to, and what stands above and below the pages, each text once."""
+        self._asides.extend(self._notes.values())
+        self._write_asides()
+        self._writer.new_part()
+        pages = [name for kind in ("header", "footer") for name in self._package.parts(self._package.main, kind)]
+        texts = {_NUMBERS.sub("", text): text for text in map(self._page_text, pages)}
+        for name, text in texts.items():
+            if name.strip():
+                self._writer.block(text)
+
+    def _part(self, kind: str) -> Element:
+        names = self._package.parts(self._package.main, f"{kind}s")
+        return self._package.part(names[0], self._writer) if names else Element("absent")
+
+    def _write(self, block: Element) -> None:
+        if block.tag == f"{_W}tbl":
+            self._writer.table(table_rows(block, f"{_W}tr", f"{_W}tc", [f"{_W}p"], self._text))
+            return
+        style, text = _value(block.find(f"{_W}pPr/{_W}pStyle")), self._text(block)
+        if style in self._hidden:
+            self._writer.omit("hidden text", text)
+        elif style in self._headings:
+            self._writer.heading(text, level=2 if style[-1:] in set("23456789") else 1)  # Heading2 … of Word
+        elif block.find(f"{_W}pPr/{_W}numPr") is not None or "list" in style.lower():
+            self._writer.block(f"- {text}" if text.strip() else "", gap="\n")
+        else:
+            self._writer.block(text)
+
+    def _write_asides(self) -> None:
+        while self._asides:
+            aside = self._asides.popleft()
+            if aside.tag in _NOTES:
+                aside = self._notes.pop((_NOTES[aside.tag], aside.get(f"{_W}id", "")), aside)
+            if aside.tag == _WORD_ART:
+                self._writer.block(aside.get("string", ""))
+            elif aside.tag == f"{A}p":
+                self._writer.block(text_of(aside))
+            elif aside.tag in GRAPHICS:
+                self._writer.block(self._package.graphic(aside, self._relations, self._writer))
+            elif aside.tag == f"{_W}comment":
+                self._writer.remark(aside.get(f"{_W}author", ""), lines(map(self._text, aside.iter(f"{_W}p"))))
+            else:
+                for block in outermost(aside, _BLOCKS, _DELETED):
+                    self._write(block)
+
+    def _page_text(self, part: str) -> str:
+        """The text of a header or a footer, with that of its text boxes and its watermark."""
+        root = self._package.part(part, self._writer)
+        texts = [self._text(paragraph) for paragraph in root.iter(f"{_W}p")]
+        self._asides.clear()
+        return lines(texts + [art.get("string", "") for art in root.iter(_WORD_ART)])
+
+    def _text(self, paragraph: Element) -> str:
+        """The runs of a paragraph, in order."""
+        parts: list[str] = []
+        stack = [paragraph]
+        while stack:
+            element = stack.pop()
+            tag = element.tag
+            if tag in _RUN_TEXT:
+                parts.append(element.text or "")
+            elif tag in _SIGNS:
+                parts.append(_SIGNS[tag])
+                stack.extend(reversed(element))
+            elif tag in _ASIDES:
+                self._asides.append(element)
+            elif tag in _DELETED:
+                self._writer.omit("deleted text", "".join(each.text or "" for each in element.iter(f"{_W}delText")))
+            elif tag in _PICTURES:
+                self._omit_picture(element)
+            elif tag == _RUN and self._hides and self._is_hidden(element):
+                self._writer.omit("hidden text", "".join(each.text or "" for each in element.iter(f"{_W}t")))
+            elif tag == _RUBY:
+                base, reading = (element.find(f"{_W}{name}") for name in ("rubyBase", "rt"))
+                parts += [
+                    self._text(base) if base is not None else "",
+                    f"({self._text(reading)})" if reading is not None else "",
+                ]
+            elif tag not in _FORMATS:
+                stack.extend(reversed(element))
+        return "".join(parts)
+
+    def _is_hidden(self, run: Element) -> bool:
+        vanish = run.find(f"{_W}rPr/{_W}vanish")
+        if vanish is not None:
+            return _value(vanish) not in _OFF
+        return _value(run.find(f"{_W}rPr/{_W}rStyle")) in self._hidden
+
+    def _omit_picture(self, element: Element) -> None:
+        description = element.get("descr", "")
+        if description or not element.tag.endswith("docPr"):
+            self._writer.omit("picture", description)
 
 
 def _value(element: Element | None) -> str:
@@ -56,27 +182,17 @@ def _value(element: Element | None) -> str:
     return element.get(f"{_W}val", "") if element is not None else ""
 
 
-def _text(paragraph: Element) -> str:
-    """The runs of a paragraph, in order, with its text boxes and without deleted text."""
-    parts: list[str] = []
-    stack = [paragraph]
-    while stack:
-        element = stack.pop()
-        if element.tag == f"{_W}t":
-            parts.append(element.text or "")
-        elif element.tag in _BREAKS:
-            parts.append(_BREAKS[element.tag])
-        elif element.tag not in _SKIP and element.tag != f"{_W}pPr":
-            stack.extend(reversed(element))
-    return "".join(parts)
-
-
-def _heading_styles(styles: Element) -> frozenset[str]:
-    """Ids of the paragraph styles called "heading 1" … "Title", and of those based on them."""
+def _styles(styles: Element) -> tuple[frozenset[str], frozenset[str]]:
+    """Ids of the paragraph styles called "heading 1" … "Title" and of those based on them; and of hidden styles."""
     names: dict[str, str] = {}
     parents: dict[str, str] = {}
+    hidden = set()
     for style in styles.iter(f"{_W}style"):
         identity = style.get(f"{_W}styleId", "")
         names[identity], parents[identity] = _value(style.find(f"{_W}name")), _value(style.find(f"{_W}basedOn"))
+        vanish = style.find(f"{_W}rPr/{_W}vanish")
+        if vanish is not None and _value(vanish) not in _OFF:
+            hidden.add(identity)
     headings = frozenset(identity for identity, name in names.items() if _HEADING.match(name))
-    return headings | {identity for identity, parent in parents.items() if parent and parent in headings}
+    below = {identity for identity, parent in parents.items() if parent and parent in headings}
+    return headings | below, frozenset(hidden)

@@ -1,7 +1,8 @@
 """RTF: paragraphs, tables row by row, headings by their styles; title, author and date from its properties.
 
 Source: Rich Text Format Specification 1.9.1. Read here, in one pass: striprtf leaves out headings and properties.
-Headers, footers, footnotes, pictures and drawings are left out, and what is hidden or deleted.
+Text boxes, notes and comments follow the paragraph that they are anchored to; headers and footers stand at the end,
+each text once. Pictures are left out, and what is hidden or deleted.
 """
 
 from __future__ import annotations
@@ -26,17 +27,23 @@ _TOKEN = re.compile(
 )
 _CHARACTERS = {"tab": "\t", "line": "\n", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘", "rquote": "’"}
 _CHARACTERS |= {"ldblquote": "“", "rdblquote": "”", "emspace": " ", "enspace": " ", "cell": " | ", "nestcell": " | "}
+_HIDING = {"v": "hidden text", "deleted": "deleted text"}
 _SYMBOLS = {"~": "\xa0", "_": "-", "{": "{", "}": "}", "\\": "\\"}
 _ENDS = {"par", "sect", "page", "row", "nestrow"}
 _LEFT_OUT = """
-    colortbl header headerl headerr headerf footer footerl footerr footerf footnote pict object themedata
-    colorschememapping datastore latentstyles listtable listoverridetable rsidtbl generator xmlnstbl filetbl revtbl
-    fldinst bkmkstart bkmkend annotation atnid atnauthor comment shp nonshppict
+    colortbl pict themedata colorschememapping datastore latentstyles listtable listoverridetable rsidtbl generator
+    xmlnstbl filetbl revtbl fldinst bkmkstart bkmkend atnid comment nonshppict
 """
 _NOT_TEXT = set(_LEFT_OUT.split())
+_PAGES = "header headerl headerr headerf footer footerl footerr footerf"
+_PLACES = dict.fromkeys(_PAGES.split(), "pages") | dict.fromkeys(("shp", "do", "object"), "drawing")
+_PLACES |= {"footnote": "note", "annotation": "comment", "atnauthor": "commentator"}
+_IN_DRAWINGS = {"shptxt": "box", "dptxbxtext": "box", "result": "box", "shprslt": "nothing", "objdata": "nothing"}
+_TEXTS = {"text", "note", "box", "comment", "commentator", "pages"}
 _PROPERTIES = {"title": "title", "author": "author", "revtim": "date", "creatim": "created"}
 _CHARSETS = {128: 932, 129: 949, 134: 936, 136: 950, 161: 1253, 162: 1254, 163: 1258, 177: 1255, 178: 1256, 186: 1257}
 _CHARSETS |= {204: 1251, 222: 874, 238: 1250}
+_NUMBERS = re.compile(r"\d+")
 _HEADING = re.compile(r"(?:heading|überschrift|titre) ?(\d)|title$", re.I)
 
 
@@ -44,8 +51,8 @@ _HEADING = re.compile(r"(?:heading|überschrift|titre) ?(\d)|title$", re.I)
 class _Group:
     """The state within a pair of braces."""
 
-    place: str = "text"  # what it holds: text, nothing, fonttbl, stylesheet, info, or one of the properties
-    hidden: bool = False
+    place: str = "text"  # what it holds: one of _TEXTS, drawing, nothing, fonttbl, stylesheet, info, or a property
+    hidden: str = ""  # why its text is left out
     font: int = -1
     style: int = -1
     outline: int = -1
@@ -62,7 +69,9 @@ class _Reader:
         self._stack: list[_Group] = []
         self._fresh = False  # just after a brace, where a destination is named
         self._starred = False
-        self._paragraph: list[str] = []
+        self._texts: dict[str, list[str]] = {place: [] for place in _TEXTS}  # of paragraphs that have not ended
+        self._asides: list[tuple[str | None, str]] = []  # of this paragraph: the author of a comment, text
+        self._pages: dict[str, str] = {}  # headers and footers, without their numbers and as they are
         self._name: list[str] = []  # of a style
         self._bytes = bytearray()
         self._units: list[int] = []  # of UTF-16
@@ -91,6 +100,10 @@ class _Reader:
             elif token["text"]:
                 self._add_bytes(token["text"].encode("latin-1"))
         self._end_paragraph()
+        self.writer.new_part()
+        for name, shown in self._pages.items():
+            if name.strip():
+                self.writer.block(shown)
 
     def _brace(self, brace: str) -> None:
         self._decoded()
@@ -106,7 +119,9 @@ class _Reader:
         elif self._group.place in ("date", "created"):
             self._end_date(self._group.place)
         if self._stack:
-            self._group = self._stack.pop()
+            inner, self._group = self._group.place, self._stack.pop()
+            if inner != self._group.place and inner in _TEXTS:
+                self._end_aside(inner)
 
     def _symbol(self, symbol: str) -> None:
         if symbol == "*":
@@ -129,9 +144,11 @@ class _Reader:
         self._to_skip = 0
         if fresh and (place := _place(word, starred, self._group.place)):
             self._group = replace(self._group, place=place)
+            if word == "pict":
+                self.writer.omit("picture")
         elif word in _CHARACTERS:
             self._add(_CHARACTERS[word])
-        elif word in _ENDS and self._group.place == "text":
+        elif word in _ENDS:
             self._end_paragraph(row=word.endswith("row"))
         elif word in ("yr", "mo", "dy", "hr", "min"):
             self._date[word] = number or 0
@@ -147,9 +164,9 @@ class _Reader:
         elif word == "pard":
             self._group = replace(self._group, style=-1, outline=-1)
         elif word == "plain":
-            self._group = replace(self._group, hidden=False)
-        elif word in ("v", "deleted"):
-            self._group = replace(self._group, hidden=number != 0)
+            self._group = replace(self._group, hidden="")
+        elif word in _HIDING:
+            self._group = replace(self._group, hidden=_HIDING[word] if number != 0 else "")
         elif word in ("f", "s", "uc", "outlinelevel"):
             self._group = _with(self._group, word, value)
 
@@ -180,8 +197,10 @@ class _Reader:
 
     def _add(self, text: str) -> None:
         place = self._group.place
-        if place == "text" and not self._group.hidden:
-            self._paragraph.append(text)
+        if place in _TEXTS and self._group.hidden:
+            self.writer.omit(self._group.hidden, text)
+        elif place in _TEXTS:
+            self._texts[place].append(text)
         elif place == "stylesheet":
             self._name.append(text)
         elif place in ("title", "author"):
@@ -189,13 +208,35 @@ class _Reader:
 
     def _end_paragraph(self, *, row: bool = False) -> None:
         self._decoded()
-        text, self._paragraph = "".join(self._paragraph).strip(" |"), []
+        if self._group.place != "text":
+            self._add("\n")
+            return
+        text = self._taken("text").strip(" |")
         level = self._headings.get(self._group.style, self._group.outline + 1)
         if 1 <= level <= 9:
             self.writer.heading(text, level)
         else:
             self.writer.block(text, gap="\n" if row and self._after_row else "\n\n")
         self._after_row = row
+        asides, self._asides = self._asides, []
+        for author, aside in asides:
+            if author is None:
+                self.writer.block(aside)
+            else:
+                self.writer.remark(author, aside)
+
+    def _end_aside(self, place: str) -> None:
+        if place == "commentator":
+            return
+        text = "\n".join(filter(None, map(str.strip, self._taken(place).split("\n"))))
+        if place == "pages":
+            self._pages[_NUMBERS.sub("", text)] = text
+        else:
+            self._asides.append((self._taken("commentator") if place == "comment" else None, text))
+
+    def _taken(self, place: str) -> str:
+        parts, self._texts[place] = self._texts[place], []
+        return "".join(parts)
 
     def _end_style(self) -> None:
         name, self._name = "".join(self._name).strip().rstrip(";"), []
@@ -225,8 +266,12 @@ def _place(word: str, starred: bool, around: str) -> str:
     """What the group that begins with this word holds; "" for more of what is around it."""
     if around == "info":
         return _PROPERTIES.get(word, "nothing")
+    if around == "drawing":
+        return _IN_DRAWINGS.get(word, "")
     if around == "text" and word in ("fonttbl", "stylesheet", "info"):
         return word
+    if around in _TEXTS and word in _PLACES:
+        return _PLACES[word]
     return "nothing" if starred or word in _NOT_TEXT else ""
 
 

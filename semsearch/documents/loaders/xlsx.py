@@ -1,24 +1,27 @@
 """Spreadsheets (Excel, OpenDocument): each sheet is a document, a row is a line with the number that the sheet shows.
 
 Read by calamine, a library in Rust that knows Excel's old and new formats and OpenDocument's, in 0.2 s for 160,000
-cells: openpyxl reads the new ones alone, in 4 s. Cells hold what was last computed; formulas, comments and charts are
-left out.
+cells: openpyxl reads the new ones alone, in 4 s. Cells hold what was last computed; formulas are left out. Comments,
+text boxes and labels of charts stand in the line of their row; headers and footers follow the last row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, time
 from pathlib import Path
 
 from semsearch.documents.file_access import open_regular
+from semsearch.documents.parsing import sheet_extras
 from semsearch.documents.parsing.charset import storable
 from semsearch.documents.parsing.records import Fields, imported
+from semsearch.documents.parsing.sheet_extras import Extras
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 
 ISOLATED = True
 _MIDNIGHT = time()
+_LAST_ROW = 1_048_575
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
@@ -37,34 +40,51 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
         raise Unreadable(f"not a readable spreadsheet: {error}") from error
     kinds = {each.name: each.typ for each in workbook.sheets_metadata}
     sheets = [name for name in workbook.sheet_names if kinds[name] == calamine.SheetTypeEnum.WorkSheet]
+    charts = [name for name in workbook.sheet_names if kinds[name] == calamine.SheetTypeEnum.ChartSheet]
+    beside = sheet_extras.read(path)
     empty = True
     with workbook:
-        for name in sheets:
-            place = f"#{storable(name)}" if len(sheets) > 1 else ""
+        for name in sheets + charts:
+            place = "" if sheets == [name] else f"#{storable(name)}"
+            extras = beside.get(name) or Extras()
             try:
-                text = _text(workbook.get_sheet_by_name(name).iter_rows())
+                rows = workbook.get_sheet_by_name(name).iter_rows() if name in sheets else ()
+                text = _text(rows, extras)
             except calamine.CalamineError as error:
                 empty = False
                 yield Skipped(f"{path.name}{place}", f"not a readable sheet: {error}")
                 continue
             if text:
                 empty = False
-                yield Document(place, text, {"sheet": storable(name)}, storable(name) if place else None, lines=True)
+                title = storable(name) if place else None
+                omissions = extras.writer.omissions
+                yield Document(place, text, {"sheet": storable(name)}, title, lines=True, omissions=omissions)
     if empty:  # a damaged one may look like this, too
         raise Unreadable("no value in any of its sheets")
 
 
-def _text(rows: Iterable[list[object]]) -> str:
-    """A line for each row, and an empty one for a row without a cell."""
-    return "\n".join(" | ".join(map(_shown, row)).strip(" |") for row in rows).rstrip()
+def _text(rows: Iterable[list[object]], extras: Extras) -> str:
+    """A line for each row with what belongs to it, and an empty one for a row without anything."""
+    lines = []
+    for number, row in enumerate(rows):
+        cells = list(map(_shown, row))
+        for column in extras.percents.get(number, ()):
+            if column < len(row) and isinstance(value := row[column], float):
+                cells[column] = f"{_shown(round(100 * value, 10))}%"
+        lines.append(" | ".join(cells).strip(" |"))
+    for number, texts in extras.by_row.items():
+        number = min(number, _LAST_ROW)
+        lines += [""] * (number + 1 - len(lines))
+        lines[number] = " | ".join(filter(None, [lines[number], *map(storable, texts)]))
+    return "\n".join([*lines, *map(storable, extras.on_pages)]).rstrip()
 
 
 def _shown(cell: object) -> str:
     """A cell as a person would write it: whole numbers without a fraction, ISO dates, text as one line."""
+    if isinstance(cell, str):
+        return " ".join(storable(cell).split())
     if isinstance(cell, float):
         return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
     if isinstance(cell, datetime) and cell.time() == _MIDNIGHT:
         cell = cell.date()
-    if isinstance(cell, datetime | date | time | timedelta):
-        return str(cell)
-    return " ".join(storable(str(cell)).split())
+    return str(cell)

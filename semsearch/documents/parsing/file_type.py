@@ -25,9 +25,9 @@ _MAIL = re.compile(  # fields of mail, with nothing but other fields before
 DIRECTORY_BYTES = 2**20  # at the end of a zip file: a document has few members, a hostile file half a million
 _ENTRY = rb"PK\x01\x02.{42}"
 _ZIPPED = {  # the member that identifies the type, in the directory
-    re.compile(_ENTRY + rb"word/document\.xml", re.DOTALL): "docx",
-    re.compile(_ENTRY + rb"ppt/presentation\.xml", re.DOTALL): "pptx",
-    re.compile(_ENTRY + rb"xl/workbook\.(?:xml|bin)", re.DOTALL): "xlsx",
+    re.compile(_ENTRY + rb"word[/\\]document\d*\.xml", re.DOTALL): "docx",
+    re.compile(_ENTRY + rb"ppt[/\\]presentation\.xml", re.DOTALL): "pptx",
+    re.compile(_ENTRY + rb"xl[/\\]workbook\.(?:xml|bin)", re.DOTALL): "xlsx",
     re.compile(_ENTRY + rb"META-INF/container\.xml", re.DOTALL): "epub",
     re.compile(_ENTRY + rb"content\.xml", re.DOTALL): "odt",
 }

@@ -57,6 +57,17 @@ class TextWriter:
         """The heading of what was written last."""
         return self._heading
 
+    def new_part(self) -> None:
+        """What follows belongs to no page and no heading, as the header of all pages does."""
+        self._page = self._heading = None
+        if self._marks:
+            self._mark(len("\n\n") if self._length else 0)
+
+    def remark(self, author: str, text: str) -> None:
+        """Add what somebody has written about the text, in brackets, so that it is not taken for the text itself."""
+        if text.strip():
+            self.block(f"[{author}: {text.strip()}]" if author else f"[{text.strip()}]")
+
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Add a table, a line for each row, with the white space in its cells normalised."""
         self.block("\n".join(" | ".join(" ".join(cell.split()) for cell in row) for row in rows))

@@ -6,6 +6,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
+from typing import Self
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -42,12 +43,40 @@ def table_rows(
     ]
 
 
+def parsed(data: bytes, kind: str, member: str) -> Element:
+    """The root element of an XML file. Raises Unreadable if it is damaged, too large or declares entities."""
+    if b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:  # no format here has one; entities can be bombs
+        raise Unreadable(f"not a readable {kind}: it declares entities")
+    if data.count(b"<") > MOST_TAGS:
+        raise Unreadable(f"{member} has more than {MOST_TAGS:,} tags")
+    try:
+        return ElementTree.fromstring(data)
+    except ElementTree.ParseError as error:
+        if error.code == _OUT_OF_MEMORY:
+            raise MemoryError from error
+        raise Unreadable(f"not a readable {kind}: {error}") from error
+
+
+def properties_in(root: Element) -> tuple[str, JsonObject]:
+    """As `Archive.properties`, of their element."""
+    values = {
+        "author": _line(root.findtext(f".//{_DC}creator")),
+        "date": _line(root.findtext(f".//{_MODIFIED}") or root.findtext(f".//{_DC}date")),
+    }
+    return _line(root.findtext(f".//{_DC}title")), {name: value for name, value in values.items() if value}
+
+
 def _line(text: str | None) -> str:
     return storable(" ".join((text or "").split())[:MOST_HEADING])
 
 
+def _key(member: str) -> str:
+    """What the names of a member have in common: some programs write \\ for /, or other letters as capitals."""
+    return member.replace("\\", "/").lstrip("/").lower()
+
+
 class Archive:
-    """The XML members of one archive. Raises Unreadable for anything that is wrong with it."""
+    """The XML members of one archive, found by any spelling of their names. Raises Unreadable for anything wrong."""
 
     def __init__(self, path: Path, kind: str) -> None:
         self._kind = kind
@@ -55,8 +84,9 @@ class Archive:
             self._zip = zipfile.ZipFile(path)
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
             raise Unreadable(self._not_readable(error)) from error
+        self._stored = {_key(name): name for name in reversed(self._zip.namelist())}
 
-    def __enter__(self) -> Archive:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -64,41 +94,36 @@ class Archive:
 
     def xml(self, member: str) -> Element:
         """The root element of a member."""
-        data = self.data(member)
-        if b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:  # no format here has one; entities can be bombs
-            raise Unreadable(f"not a readable {self._kind}: it declares entities")
-        if data.count(b"<") > MOST_TAGS:
-            raise Unreadable(f"{member} has more than {MOST_TAGS:,} tags")
-        try:
-            return ElementTree.fromstring(data)
-        except ElementTree.ParseError as error:
-            if error.code == _OUT_OF_MEMORY:
-                raise MemoryError from error
-            raise Unreadable(self._not_readable(error)) from error
+        return parsed(self.data(member), self._kind, member)
 
     def optional_xml(self, member: str) -> Element:
         """The root element of a member; an empty element where there is no such member."""
-        return self.xml(member) if member in self.names() else Element("absent")
+        return self.xml(member) if self.has(member) else Element("absent")
 
     def properties(self, member: str) -> tuple[str, JsonObject]:
         """The title, "" without one, and the author and date, in the member with the properties of the document."""
-        root = self.optional_xml(member)
-        values = {
-            "author": _line(root.findtext(f".//{_DC}creator")),
-            "date": _line(root.findtext(f".//{_MODIFIED}") or root.findtext(f".//{_DC}date")),
-        }
-        return _line(root.findtext(f".//{_DC}title")), {name: value for name, value in values.items() if value}
+        return properties_in(self.optional_xml(member))
 
     def names(self) -> list[str]:
         """The names of all members."""
         return self._zip.namelist()
 
+    def has(self, member: str) -> bool:
+        """Whether there is such a member."""
+        return _key(member) in self._stored
+
+    def _entry(self, member: str) -> zipfile.ZipInfo:
+        """Raises KeyError for a member that is not there under any spelling."""
+        exact = self._zip.NameToInfo.get(member)
+        return exact or self._zip.getinfo(self._stored[_key(member)])
+
     def data(self, member: str) -> bytes:
         """The content of a member."""
         try:
-            if self._zip.getinfo(member).flag_bits & 0x1:
+            entry = self._entry(member)
+            if entry.flag_bits & 0x1:
                 raise Unreadable(f"encrypted {self._kind}: it needs a password")
-            with self._zip.open(member) as file:
+            with self._zip.open(entry) as file:
                 data = file.read(MAX_XML_BYTES + 1)  # the size in the header may lie
         except KeyError as error:
             raise Unreadable(f"not a readable {self._kind}: it has no {member}") from error

@@ -1,0 +1,157 @@
+"""Office Open XML (DOCX, PPTX, XLSX): the parts of a file by their relations, and the text in its drawings.
+
+Source: ECMA-376 part 1 (DrawingML, charts, diagrams), part 2 (relations) and part 3 (alternatives); ISO/IEC 29500 part
+1 for the namespaces of Strict files, which are read as the Transitional ones.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote
+from xml.etree.ElementTree import Element
+
+from semsearch.documents.parsing.records import Enclosed
+from semsearch.documents.parsing.text_writer import TextWriter
+from semsearch.documents.parsing.zipped_xml import Archive
+from semsearch.documents.suffixes import LOADERS
+from semsearch.errors import Unreadable
+from semsearch.types import JsonObject
+
+A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+_CHART_EX = "{http://schemas.microsoft.com/office/drawing/2014/chartex}"
+_DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
+_ALTERNATIVES = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
+_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_STRICT = re.compile(rb"""(\bxmlns(?::[\w.-]+)?\s*=\s*["'])http://purl\.oclc\.org/ooxml/(\w+)/""")
+_REFERENCES = {f"{_CHART}chart": f"{R}id", f"{_CHART_EX}chart": f"{R}id", _DIAGRAM: f"{R}dm"}
+_EMBEDDED = {"aFChunk", "oleObject", "package"}
+GRAPHICS = frozenset(_REFERENCES)
+"""Elements that stand for a chart or a diagram, which is a part of its own."""
+FORMULA_TEXT = f"{_MATH}t"
+FORMULA_SIGNS = {f"{_MATH}den": "/", f"{_MATH}sup": "^", f"{_MATH}sub": "_", f"{_MATH}mr": " "}
+"""What stands before a part of a formula that is written in one line, as in a/b."""
+
+
+class Relation(NamedTuple):
+    """What a part refers to: its kind, such as "header", and the name of the part."""
+
+    kind: str
+    part: str
+
+
+class Package(Archive):
+    """One file. `main` is its main part, such as word/document.xml."""
+
+    def __init__(self, path: Path, kind: str, main: str) -> None:
+        super().__init__(path, kind)
+        of_file = {relation.kind: relation.part for relation in self.related("").values()}
+        self.main = next(filter(self.has, [of_file.get("officeDocument", main)]), main)
+        self._properties = of_file.get("core-properties", "docProps/core.xml")
+
+    def data(self, member: str) -> bytes:
+        """The content of a member, in the namespaces of Transitional files."""
+        data = super().data(member)
+        if b"purl.oclc.org/ooxml" in data:
+            return _STRICT.sub(rb"\1http://schemas.openxmlformats.org/\2/2006/", data)
+        return data
+
+    def xml(self, member: str) -> Element:
+        """The root element of a member. Of alternatives, which show the same in newer and older programs, the first."""
+        root = super().xml(member)
+        for alternatives in list(root.iter(_ALTERNATIVES)):
+            del alternatives[1:]
+        return root
+
+    def title_and_properties(self) -> tuple[str, JsonObject]:
+        """As `properties`, in the member that has them."""
+        return self.properties(self._properties)
+
+    def related(self, part: str) -> dict[str, Relation]:
+        """What a part refers to within the file, by id; "" stands for the file as a whole."""
+        folder, name = posixpath.split(part)
+        relations = self.optional_xml(posixpath.join(folder, "_rels", f"{name}.rels"))
+        return {
+            each.get("Id", ""): Relation(_kind(each), self._resolved(folder, each.get("Target", "")))
+            for each in relations
+            if each.get("TargetMode") != "External"
+        }
+
+    def parts(self, part: str, kind: str) -> list[str]:
+        """The parts of a kind that a part refers to; where there are no relations, those beside it with such names."""
+        if related := self.related(part):
+            return [relation.part for relation in related.values() if relation.kind == kind]
+        beside = re.compile(rf"{re.escape(posixpath.dirname(part))}/{kind}\d*\.xml")
+        return sorted(filter(beside.fullmatch, self.names()))
+
+    def part(self, member: str, writer: TextWriter) -> Element:
+        """The root element of a part that is not the main one; an empty one, and an omission, for a damaged one."""
+        try:
+            return self.optional_xml(member)
+        except Unreadable:
+            writer.omit("damaged part")
+            return Element("absent")
+
+    def enclosed(self, part: str, writer: TextWriter) -> list[Enclosed]:
+        """The files within the file to which a part refers, where a loader can read them."""
+        files = []
+        for kind, member in self.related(part).values():
+            if kind not in _EMBEDDED or not self.has(member):
+                continue
+            name = posixpath.basename(member)
+            if posixpath.splitext(name)[1].lower() in LOADERS:
+                files.append(Enclosed(f"#{name}", name, self.data(member)))
+            else:
+                writer.omit("embedded object")
+        return files
+
+    def graphic(self, element: Element, relations: dict[str, Relation], writer: TextWriter) -> str:
+        """The text of a chart or diagram: titles and labels, a line each. The numbers of a chart are left out."""
+        relation = relations.get(element.get(_REFERENCES[element.tag], ""))
+        if relation is None:
+            return ""
+        root = self.part(relation.part, writer)
+        labels = [value for cache in root.iter(f"{_CHART}strCache") for value in cache.iter(f"{_CHART}v")]
+        labels += [value for axis in root.iter(f"{_CHART_EX}strDim") for value in axis.iter(f"{_CHART_EX}pt")]
+        for numbers in root.iter(f"{_CHART}numCache"):
+            writer.omit("chart number", " ".join(value.text or "" for value in numbers.iter(f"{_CHART}v")))
+        return lines([*paragraphs(root), *dict.fromkeys(label.text or "" for label in labels)])
+
+    def _resolved(self, folder: str, target: str) -> str:
+        target = target.replace("\\", "/")
+        part = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+        return part if self.has(part) else unquote(part)
+
+
+def _kind(relation: Element) -> str:
+    """The last word of its type; without one, the name of the part without its number."""
+    target = posixpath.splitext(posixpath.basename(relation.get("Target", "")))[0]
+    return posixpath.basename(relation.get("Type", "")) or target.rstrip("0123456789")
+
+
+def paragraphs(root: Element) -> list[str]:
+    """The paragraphs of DrawingML below an element."""
+    return [text_of(paragraph) for paragraph in root.iter(f"{A}p")]
+
+
+def text_of(paragraph: Element) -> str:
+    """The runs, fields and formulas of a paragraph of DrawingML; a:br is a line break, a tab is itself."""
+    parts = []
+    for each in paragraph.iter():
+        if each.tag in (f"{A}t", FORMULA_TEXT):
+            parts.append(each.text or "")
+        elif each.tag == f"{A}br":
+            parts.append("\n")
+        elif each.tag in FORMULA_SIGNS:
+            parts.append(FORMULA_SIGNS[each.tag])
+    return "".join(parts)
+
+
+def lines(texts: Iterable[str]) -> str:
+    """Texts without the blank ones, a line each."""
+    return "\n".join(filter(str.strip, texts))

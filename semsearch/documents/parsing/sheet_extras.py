@@ -1,0 +1,197 @@
+"""What a spreadsheet has beside the values of its cells: comments, text boxes, charts, headers, cells shown in percent.
+
+Source: ECMA-376 part 1, section 18 (SpreadsheetML); OpenDocument 1.3 part 3. calamine reads none of it. Parsing
+all of a sheet would take ten times as long as calamine does, so of Excel's files only parts beside the cells are
+parsed, and OpenDocument's only where they have more than cells.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from html import unescape
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from semsearch.documents.parsing.open_xml import GRAPHICS, Package, R, paragraphs
+from semsearch.documents.parsing.text_writer import TextWriter
+from semsearch.documents.parsing.zipped_xml import Archive
+from semsearch.errors import Unreadable
+
+_S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_THREADS = "{http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments}"
+_XDR = "{http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing}"
+_OFFICE, _TABLE, _TEXT, _DRAW = (
+    f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("office", "table", "text", "drawing")
+)
+_CREATOR = "{http://purl.org/dc/elements/1.1/}creator"
+_READ = {"comments", "threadedComment", "drawing"}
+_NOTICE = "[Threaded comment]"  # begins the copy of a thread of comments for older programs
+_PERCENT_FORMATS = {"9", "10"}  # built in: 0 % and 0.00 %
+_PAGE_TEXT = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)>([^<]*)<")
+_FIELDS = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|\d+|[A-Z])')  # fonts, colours, sizes, page numbers
+_MOST_REPEATED = 1000  # columns of one value
+_BEYOND_VALUES = (b"<office:annotation", b"<draw:", b'"percentage"')
+
+
+@dataclass
+class Extras:
+    """What one sheet has beside its values. Rows and columns count from 0. `writer` counts what is left out."""
+
+    by_row: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+    percents: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+    on_pages: dict[str, None] = field(default_factory=dict)
+    writer: TextWriter = field(default_factory=TextWriter)
+
+    def add_comment(self, row: int, author: str, text: str) -> None:
+        """Programs begin a comment with its author, or do not."""
+        text = " ".join(text.split())
+        if text:
+            self.by_row[row].append(f"[{text}]" if text.startswith(author) else f"[{author}: {text}]")
+
+    def add_drawing(self, row: int, texts: Iterable[str]) -> None:
+        """Add the texts of a text box or chart that stands at this row."""
+        self.by_row[row] += [" ".join(text.split()) for text in texts if text.strip()]
+
+
+def read(path: Path) -> dict[str, Extras]:
+    """What each sheet has, by its name; {} for a workbook in Excel's binary formats, or one that is damaged."""
+    try:
+        with Package(path, "spreadsheet", "xl/workbook.xml") as package:
+            if package.has("content.xml"):
+                return dict(_of_opendocument(package))
+            return dict(_of_excel(package)) if package.main.lower().endswith(".xml") else {}
+    except Unreadable:
+        return {}
+
+
+def _of_excel(package: Package) -> Iterator[tuple[str, Extras]]:
+    relations = package.related(package.main)
+    percents = _percent_styles(package)
+    names = {
+        person.get("id", ""): person.get("displayName", "")
+        for part in package.parts(package.main, "person")
+        for person in package.xml(part)
+    }
+    for sheet in package.xml(package.main).iter(f"{_S}sheet"):
+        relation = relations.get(sheet.get(f"{R}id", ""))
+        if relation is not None and package.has(relation.part):
+            extras = Extras()
+            for kind, part in package.related(relation.part).values():
+                root = package.part(part, extras.writer) if kind in _READ else None
+                if root is not None and kind == "drawing":
+                    _add_drawings(package, part, root, extras)
+                elif root is not None:
+                    _add_comments(root, names, extras)
+            _scan(package.data(relation.part), percents, extras)
+            yield sheet.get("name", ""), extras
+
+
+def _add_comments(root: Element, names: dict[str, str], extras: Extras) -> None:
+    authors = [author.text or "" for author in root.iter(f"{_S}author")]
+    names = names | {str(number): author for number, author in enumerate(authors)}
+    for comment in root.iter():
+        if comment.tag == f"{_THREADS}threadedComment":
+            text, author = comment.findtext(f"{_THREADS}text", ""), comment.get("personId", "")
+        elif comment.tag == f"{_S}comment":
+            text, author = "".join(each.text or "" for each in comment.iter(f"{_S}t")), comment.get("authorId", "")
+        else:
+            continue
+        if not text.startswith(_NOTICE):
+            extras.add_comment(_row(comment.get("ref", "")), names.get(author, ""), text)
+
+
+def _add_drawings(package: Package, part: str, root: Element, extras: Extras) -> None:
+    relations = package.related(part)
+    for anchor in root:
+        row = anchor.findtext(f"{_XDR}from/{_XDR}row", "0")
+        graphics = [each for each in anchor.iter() if each.tag in GRAPHICS]
+        texts = [package.graphic(each, relations, extras.writer) for each in graphics]
+        extras.add_drawing(int(row) if row.isdigit() else 0, paragraphs(anchor) + texts)
+        for _ in anchor.iter(f"{_XDR}pic"):
+            extras.writer.omit("picture")
+
+
+def _percent_styles(package: Package) -> set[bytes]:
+    """The numbers of the cell styles that show a number in percent."""
+    root = Element("absent")
+    for part in package.parts(package.main, "styles"):
+        root = package.xml(part)
+    formats = {each.get("numFmtId", "") for each in root.iter(f"{_S}numFmt") if "%" in each.get("formatCode", "")}
+    styles = root.find(f"{_S}cellXfs")
+    return {
+        str(number).encode()
+        for number, style in enumerate(styles if styles is not None else ())
+        if style.get("numFmtId") in formats | _PERCENT_FORMATS
+    }
+
+
+def _scan(sheet: bytes, percents: set[bytes], extras: Extras) -> None:
+    """Find cells in percent, and what stands above and below the pages, without parsing the sheet."""
+    for match in _PAGE_TEXT.finditer(sheet, sheet.rfind(b"</sheetData>")):
+        text = _FIELDS.sub(" ", unescape(match[1].decode(errors="replace")))
+        if any(map(str.isalpha, text)):
+            extras.on_pages[" ".join(text.split())] = None
+    if percents:
+        styled = re.compile(
+            rb'c r="([A-Z]+)(\d+)" s="(?:%s)"' % b"|".join(sorted(percents))
+        )  # as all programs write it
+        for column, row in styled.findall(sheet):
+            extras.percents[int(row) - 1].add(_column(column))
+
+
+def _row(place: str) -> int:
+    """The row of a cell such as B4."""
+    digits = place.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ$")
+    return max(0, int(digits) - 1) if digits.isdigit() else 0
+
+
+def _column(letters: bytes) -> int:
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - ord("A") + 1
+    return number - 1
+
+
+def _of_opendocument(archive: Archive) -> Iterator[tuple[str, Extras]]:
+    if not any(mark in archive.data("content.xml") for mark in _BEYOND_VALUES):
+        return
+    for table in archive.xml("content.xml").iter(f"{_TABLE}table"):
+        extras, row = Extras(), 0
+        for element in table.iter():
+            if element.tag == f"{_TABLE}shapes":
+                _add_shapes(element, 0, extras)
+            elif element.tag == f"{_TABLE}table-row":
+                _add_cells(element, row, extras)
+                row += _repeated(element, "rows")
+        yield table.get(f"{_TABLE}name", ""), extras
+
+
+def _add_cells(element: Element, row: int, extras: Extras) -> None:
+    column = 0
+    for cell in element:
+        if cell.get(f"{_OFFICE}value-type") == "percentage":
+            extras.percents[row].update(range(column, column + min(_repeated(cell, "columns"), _MOST_REPEATED)))
+        column += _repeated(cell, "columns")
+        for remark in cell.iter(f"{_OFFICE}annotation"):
+            extras.add_comment(row, remark.findtext(_CREATOR, ""), " ".join(_paragraphs(remark)))
+        _add_shapes(cell, row, extras)
+
+
+def _add_shapes(element: Element, row: int, extras: Extras) -> None:
+    for shape in element:
+        if shape.tag.startswith(_DRAW):
+            extras.add_drawing(row, _paragraphs(shape))
+            for _ in shape.iter(f"{_DRAW}image"):
+                extras.writer.omit("picture")
+
+
+def _paragraphs(element: Element) -> list[str]:
+    return ["".join(paragraph.itertext()) for paragraph in element.iter(f"{_TEXT}p")]
+
+
+def _repeated(element: Element, what: str) -> int:
+    number = element.get(f"{_TABLE}number-{what}-repeated", "1")
+    return int(number) if number.isdigit() else 1

@@ -1,0 +1,212 @@
+"""Word and RTF: whatever a document shows is found, in words that are whole, and what is left out is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.filemaking import OFFICE_RELATIONS, W, all_of, docx, one, paragraph, relations, rtf, written, zipped
+
+from semsearch.types import Document, Omission
+
+DRAWN = " ".join(
+    f'xmlns:{name}="{uri}"'
+    for name, uri in {
+        "a": "http://schemas.openxmlformats.org/drawingml/2006/main",
+        "c": "http://schemas.openxmlformats.org/drawingml/2006/chart",
+        "dgm": "http://schemas.openxmlformats.org/drawingml/2006/diagram",
+        "m": "http://schemas.openxmlformats.org/officeDocument/2006/math",
+        "mc": "http://schemas.openxmlformats.org/markup-compatibility/2006",
+        "r": OFFICE_RELATIONS,
+        "v": "urn:schemas-microsoft-com:vml",
+        "wp": "http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing",
+    }.items()
+)
+BOX = "<w:txbxContent>{}</w:txbxContent>".format(paragraph("three litres") + paragraph("per weekday"))
+DRAWING = f"<w:drawing><wp:anchor><a:graphic>{BOX}</a:graphic></wp:anchor></w:drawing>"
+PICT = f"<w:pict><v:shape><v:textbox>{BOX}</v:textbox></v:shape></w:pict>"
+BOTH = (
+    f'<mc:AlternateContent><mc:Choice Requires="wps">{DRAWING}</mc:Choice>'
+    f"<mc:Fallback>{PICT}</mc:Fallback></mc:AlternateContent>"
+)
+
+
+def document(body: str) -> str:
+    return f"<w:document {W} {DRAWN}><w:body>{body}</w:body></w:document>"
+
+
+def part(kind: str, content: str) -> str:
+    return f"<w:{kind} {W} {DRAWN}>{content}</w:{kind}>"
+
+
+def test_a_strict_document_is_read_as_any_other(tmp_path: Path) -> None:
+    ours = document(
+        paragraph("Chapter", "h") + paragraph("A sentence about otters.") + "<w:p><w:r>" + BOTH + "</w:r></w:p>"
+    )
+    strict = ours.replace("schemas.openxmlformats.org/wordprocessingml/2006/", "purl.oclc.org/ooxml/wordprocessingml/")
+    styles = '<w:style w:type="paragraph" w:styleId="h"><w:name w:val="heading 1"/></w:style>'
+    zipped(
+        tmp_path / "a.docx",
+        {
+            "_rels/.rels": relations(("officeDocument", "word/document.xml"), strict=True),
+            "word/_rels/document.xml.rels": relations(("styles", "styles.xml"), strict=True),
+            "word/document.xml": strict,
+            "word/styles.xml": part("styles", styles),
+        },
+    )
+    found = one(tmp_path / "a.docx")
+    assert found.text == "Chapter\n\nA sentence about otters.\n\nthree litres\n\nper weekday"
+    assert found.title == "Chapter"
+
+
+@pytest.mark.parametrize(
+    ("target", "member"),
+    [
+        ("word/document2.xml", "word/document2.xml"),
+        ("/word/document.xml", "word/document.xml"),
+        ("word/document.xml", r"word\document.xml"),
+        (r"word\document.xml", "word/document.xml"),
+        ("Word/Document.xml", "word/document.xml"),
+        ("a%20folder/main.xml", "a folder/main.xml"),
+    ],
+)
+def test_the_main_part_is_found_under_any_name(target: str, member: str, tmp_path: Path) -> None:
+    zipped(
+        tmp_path / "a.docx",
+        {"_rels/.rels": relations(("officeDocument", target)), member: document(paragraph("About badgers."))},
+    )
+    assert one(tmp_path / "a.docx").text == "About badgers."
+
+
+@pytest.mark.parametrize("box", [BOTH, DRAWING, PICT], ids=["both", "drawing", "vml"])
+def test_a_text_box_is_blocks_of_its_own_and_read_once(box: str, tmp_path: Path) -> None:
+    around = f"<w:p><w:r><w:t>Pump manual</w:t></w:r><w:r>{box}</w:r></w:p>{paragraph('At night.')}"
+    zipped(tmp_path / "a.docx", {"word/document.xml": document(around)})
+    assert one(tmp_path / "a.docx").text == "Pump manual\n\nthree litres\n\nper weekday\n\nAt night."
+
+
+def test_notes_and_comments_follow_the_paragraph_that_refers_to_them(tmp_path: Path) -> None:
+    body = (
+        '<w:p><w:r><w:t>The gasket</w:t></w:r><w:r><w:footnoteReference w:id="2"/></w:r><w:r><w:t> must be dry.</w:t>'
+        '</w:r><w:r><w:commentReference w:id="0"/></w:r></w:p>' + paragraph("More.")
+    )
+    note = '<w:{0} w:id="{1}">' + "{2}</w:{0}>"
+    docx(
+        tmp_path / "a.docx",
+        body,
+        **{
+            "word/footnotes.xml": part("footnotes", note.format("footnote", 2, paragraph("Moist ones corrode."))),
+            "word/endnotes.xml": part("endnotes", note.format("endnote", 2, paragraph("See the handbook."))),
+            "word/comments.xml": part(
+                "comments", f'<w:comment w:id="0" w:author="Bo">{paragraph("Clause missing")}</w:comment>'
+            ),
+        },
+    )
+    assert one(tmp_path / "a.docx").text == (
+        "The gasket must be dry.\n\nMoist ones corrode.\n\n[Bo: Clause missing]\n\nMore.\n\nSee the handbook."
+    )
+
+
+def test_headers_and_footers_are_read_once_under_no_heading(tmp_path: Path) -> None:
+    docx(
+        tmp_path / "a.docx",
+        paragraph("Chapter", "berschrift1") + paragraph("Text."),
+        **{
+            "word/header1.xml": part("hdr", paragraph("Confidential, page 1")),
+            "word/header2.xml": part("hdr", paragraph("Confidential, page 12")),
+            "word/header3.xml": part("hdr", '<w:p><w:r><w:pict><v:textpath string="DRAFT"/></w:pict></w:r></w:p>'),
+            "word/footer1.xml": part("ftr", paragraph("7")),
+        },
+    )
+    found = one(tmp_path / "a.docx")
+    assert found.text == "Chapter\n\nText.\n\nConfidential, page 12\n\nDRAFT"
+    assert [(found.text[mark.start :][:4], mark.heading) for mark in found.marks] == [
+        ("Chap", "Chapter"),
+        ("Conf", None),
+    ]
+
+
+def test_formulas_charts_and_diagrams_are_text(tmp_path: Path) -> None:
+    fraction = "<m:f><m:num><m:r><m:t>ab</m:t></m:r></m:num><m:den><m:r><m:t>c</m:t></m:r></m:den></m:f>"
+    body = (
+        f'<w:p><w:r><w:t>It is </w:t></w:r><m:oMath>{fraction}</m:oMath></w:p><w:p><w:r><w:drawing><c:chart r:id="r1"/>'
+    )
+    body += '</w:drawing></w:r><w:r><w:drawing><dgm:relIds r:dm="r2"/></w:drawing></w:r></w:p>'
+    title = "<c:title><c:tx><c:rich><a:p><a:r><a:t>Sales by year</a:t></a:r></a:p></c:rich></c:tx></c:title>"
+    points = "<c:pt><c:v>north</c:v></c:pt><c:pt><c:v>south</c:v></c:pt>"
+    labels = f"<c:cat><c:strRef><c:strCache>{points}</c:strCache></c:strRef></c:cat>"
+    numbers = "<c:val><c:numRef><c:numCache><c:pt><c:v>12.5</c:v></c:pt></c:numCache></c:numRef></c:val>"
+    points = "".join(
+        f"<dgm:pt><dgm:t><a:p><a:r><a:t>{text}</a:t></a:r></a:p></dgm:t></dgm:pt>" for text in ("Plan", "Do")
+    )
+    zipped(
+        tmp_path / "a.docx",
+        {
+            "word/document.xml": document(body),
+            "word/_rels/document.xml.rels": relations(("chart", "charts/c.xml"), ("diagramData", "diagrams/d.xml")),
+            "word/charts/c.xml": f"<c:chartSpace {DRAWN}>{title}<c:ser>{labels}{numbers}</c:ser></c:chartSpace>",
+            "word/diagrams/d.xml": f"<dgm:dataModel {DRAWN}>{points}</dgm:dataModel>",
+        },
+    )
+    found = one(tmp_path / "a.docx")
+    assert found.text == "It is ab/c\n\nSales by year\nnorth\nsouth\n\nPlan\nDo"
+    assert found.omissions == (Omission("chart number", 4),)
+
+
+def test_what_word_does_not_show_is_left_out_and_named(tmp_path: Path) -> None:
+    run = "<w:r><w:rPr>{}</w:rPr><w:t>{}</w:t></w:r>"
+    body = "<w:p>" + run.format("<w:vanish/>", "secret") + run.format('<w:vanish w:val="0"/>', "Seen")
+    body += "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>"
+    body += '<w:r><w:drawing><wp:docPr descr="A pump"/></w:drawing></w:r></w:p>'
+    zipped(tmp_path / "a.docx", {"word/document.xml": document(body)})
+    found = one(tmp_path / "a.docx")
+    assert found.text == "Seen"
+    assert set(found.omissions) == {
+        Omission("hidden text", 6),
+        Omission("deleted text", 4),
+        Omission("picture", 5),
+    }
+
+
+def test_files_within_a_document_are_read_by_their_loaders(tmp_path: Path) -> None:
+    zipped(
+        tmp_path / "a.docx",
+        {
+            "word/document.xml": document('<w:altChunk r:id="r1"/>'),
+            "word/_rels/document.xml.rels": relations(("aFChunk", "chunk.html"), ("oleObject", "embeddings/x.bin")),
+            "word/chunk.html": "<p>A chunk of another format.</p>",
+            "word/embeddings/x.bin": "",
+        },
+    )
+    (chunk,) = all_of(tmp_path / "a.docx")
+    assert isinstance(chunk, Document)
+    assert (chunk.id, chunk.text) == ("#chunk.html", "A chunk of another format.")
+
+
+def test_a_damaged_part_costs_that_part(tmp_path: Path) -> None:
+    docx(tmp_path / "a.docx", paragraph("Text."), **{"word/footnotes.xml": "<w:footnotes"})
+    found = one(tmp_path / "a.docx")
+    assert (found.text, found.omissions) == ("Text.", (Omission("damaged part", 0),))
+
+
+def test_rtf_has_boxes_notes_comments_and_headers(tmp_path: Path) -> None:
+    box = r"{\shp{\*\shpinst\shpleft0{\sp{\sn x}{\sv 1}}{\shptxt three litres\par per weekday\par}}"
+    box += r"{\shprslt{\*\do{\dptxbxtext three litres\par}}}}"
+    note, remark = (
+        r"{\footnote Moist ones {\b corrode}.}",
+        r"{\*\atnid B}{\*\atnauthor Bo}{\*\annotation Clause missing}",
+    )
+    hidden, deleted, picture = r"{\v secret}", r"{\deleted gone}", r"{\*\shppict{\pict 89504e47}}"
+    body = (
+        rf"{{\header Confidential}}{{\headerf Confidential}}Pump{box} manual{note}{remark}{hidden}{deleted}{picture}."
+    )
+    found = one(written(tmp_path, "a.rtf", rtf(body + r"\par More.\par")))
+    assert found.text == (
+        "Pump manual.\n\nthree litres\nper weekday\n\nMoist ones corrode.\n\n[Bo: Clause missing]\n\n"
+        "More.\n\nConfidential"
+    )
+    assert set(found.omissions) == {
+        Omission("hidden text", 6),
+        Omission("deleted text", 4),
+        Omission("picture", 0),
+    }
