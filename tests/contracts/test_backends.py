@@ -181,7 +181,7 @@ def test_what_is_added_later_is_found(kind: Any, tmp_path: Path, first: int, reo
 
 def test_the_same_vectors_give_the_same_answers(kind: Any, texts: Any) -> None:
     ids, vectors, queries = texts
-    answers = [built(kind, ids[:3000], vectors[:3000]).search(queries, 10) for _ in range(2)]
+    answers = [built(kind, ids[:1500], vectors[:1500]).search(queries, 10) for _ in range(2)]
     np.testing.assert_array_equal(answers[0][0], answers[1][0])
 
 

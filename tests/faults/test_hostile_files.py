@@ -23,6 +23,7 @@ from semsearch.documents.loaders import Fields
 MOST_MEMORY = 400 * 2**20
 PLAIN = [name for name in hostile.FILES if name.endswith((".jsonl", ".csv", ".md"))]
 OTHERS = [name for name in hostile.FILES if name not in (*PLAIN, *hostile.TABLE) and not name.endswith(".db")]
+ONE_OF_EACH = list({Path(name).suffix: name for name in OTHERS}.values())
 LIMITS = {"SEMSEARCH_READ_SECONDS": "4", "SEMSEARCH_READ_MEMORY_MB": "200", "SEMSEARCH_READ_OUTPUT_MB": "1"}
 MEASURED = """
 import sys
@@ -51,11 +52,12 @@ def index(folder: Path, home: Path, *flags: str) -> tuple[dict[str, Any], int]:
     ("names", "flags"),
     [
         (hostile.TABLE, ()),
-        (OTHERS, ()),
+        (ONE_OF_EACH, ()),
+        pytest.param([name for name in OTHERS if name not in ONE_OF_EACH], (), marks=pytest.mark.long),
         (PLAIN, ()),
         (["silent.db", "endless.db", "cell.db"], ("--sql", hostile.SQL)),
     ],
-    ids=["table", "others", "plain", "databases"],
+    ids=["table", "one of each kind", "others", "plain", "databases"],
 )
 def test_index_finishes_with_every_other_file(names: list[str], flags: tuple[str, ...], tmp_path: Path) -> None:
     folder = tmp_path / "folder"

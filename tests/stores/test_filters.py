@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.filter_model import Row, holds, random_metadata, trees
+from helpers.filter_model import random_metadata, trees
 from helpers.opened import reader_of
 from helpers.smallstore import filled, names
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch.errors import BadFilter, UnknownName
@@ -40,13 +40,8 @@ def fixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalWriter]:
 
 
 @pytest.fixture(scope="module")
-def drawn() -> dict[str, dict[str, Any]]:
-    return random_metadata(60)
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory, drawn: dict[str, dict[str, Any]]) -> Iterator[LocalWriter]:
-    documents = [Document(name, "text", meta) for name, meta in drawn.items()]
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalWriter]:
+    documents = [Document(name, "text", meta) for name, meta in random_metadata(60).items()]
     with filled(tmp_path_factory.mktemp("filters") / "drawn", documents) as made:
         yield made
 
@@ -63,7 +58,7 @@ def passing(store: LocalWriter, where: str | None = None, path: str | None = Non
     return names(store, ids)
 
 
-# ---- the language, against a model of it in Python
+# ---- the language; what its trees mean is a promise of every store, in contracts/test_stores
 
 
 def written(tree: Filter) -> str:
@@ -99,22 +94,11 @@ def literal(value: Any) -> str:
 
 
 @given(trees)
-@settings(max_examples=150, deadline=None)
-def test_a_filter_lets_through_what_its_meaning_says(
-    store: LocalWriter, drawn: dict[str, dict[str, Any]], tree: Filter
-) -> None:
-    expected = [name for name, metadata in drawn.items() if holds(tree, Row(metadata))]
-    assert passing(store, written(tree)) == expected
-
-
-@given(trees)
-@settings(max_examples=100, deadline=None)
 def test_a_tree_that_is_written_down_is_read_back(tree: Filter) -> None:
     assert parse(written(tree)) == tree
 
 
 @given(st.text(max_size=40))
-@settings(max_examples=150, deadline=None)
 def test_any_text_is_a_filter_or_a_bad_filter(store: LocalWriter, where: str) -> None:
     try:
         allowed(store, where, None)
@@ -123,7 +107,6 @@ def test_any_text_is_a_filter_or_a_bad_filter(store: LocalWriter, where: str) ->
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0"), max_size=30))
-@settings(max_examples=100, deadline=None)
 def test_what_stands_in_a_value_is_never_sql(store: LocalWriter, text: str) -> None:
     for where in (f"lang = {literal(text)}", f"lang in ({literal(text)})", f"lang contains {literal('q;' + text)}"):
         assert set(passing(store, where)) <= set(map(str, range(60)))
@@ -343,7 +326,6 @@ def test_a_hostile_pattern_takes_no_time() -> None:
 
 
 @given(st.text(alphabet="ab*?[]!-^\\/.|&~", max_size=12), st.text(alphabet="ab/.[", max_size=10))
-@settings(deadline=None)
 def test_no_pattern_breaks_the_matcher(pattern: str, path: str) -> None:
     try:
         globs.matches(pattern, path, "/root")

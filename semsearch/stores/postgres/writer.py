@@ -323,7 +323,7 @@ def _check_key(name: str, written: str) -> None:
 
 def _source_row(source: Source) -> Row:
     root, path = stored(source.root), stored(source.path)
-    if len(root.encode()) + len(path.encode()) > LONGEST_KEY:
+    if len((root + path).encode("utf-8", "surrogatepass")) > LONGEST_KEY:
         raise SemsearchError(f"the path {source.path[:40]!r} … is longer than {LONGEST_KEY:,} bytes.", "Move the file.")
     notes = source.notes()
     return (
