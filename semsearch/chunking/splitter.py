@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -46,8 +46,8 @@ class Splitter:
     """How to split: into windows of `size` tokens, each repeating about `overlap` tokens of the one before.
 
     "sentences": windows of whole sentences; a heading or a page begins a new one once a third is full.
-    "markdown": the same within each heading's section, never across. "tokens": windows of words, wherever
-    sentences end. "none": the whole document.
+    "markdown": the same within each heading's section, never across. Both keep furniture apart.
+    "tokens": windows of words, wherever sentences end. "none": the whole document.
     """
 
     kind: Kind = "sentences"
@@ -91,33 +91,35 @@ def passages(document: Document, splitter: Splitter, count_tokens: CountTokens) 
         return list(_placed(document, whole))
     if splitter.kind == "tokens":
         units, borders = _pieces(text, whole, splitter.size, count_tokens), []
+        hard = set()
     else:
         pairs = list(pairwise([Mark(0), *document.marks]))
         headings = [mark.start for before, mark in pairs if mark.heading != before.heading]
         pages = [mark.start for before, mark in pairs if mark.page != before.page]
-        borders = sorted({*headings, *pages}) if splitter.kind == "sentences" else headings
+        hard = {mark.start for before, mark in pairs if mark.furniture != before.furniture}
+        borders = sorted({*headings, *hard, *(pages if splitter.kind == "sentences" else ())})
         if not borders and len(text) < splitter.size and text.isascii():  # a token has a letter of ASCII at least
             return list(_placed(document, whole))
-        units = _units(text, _parted(text, headings), splitter.size, count_tokens)
+        units = _units(text, _parted(text, sorted({*headings, *hard})), splitter.size, count_tokens)
     fullness = 0 if splitter.kind == "markdown" else -(-splitter.size // 3)
-    return list(_placed(document, _windows(units, splitter, borders, fullness)))
+    return list(_placed(document, _windows(units, splitter, borders, hard, fullness)))
 
 
 def _windows(
-    units: Sequence[_Unit], splitter: Splitter, borders: Sequence[int], fullness: int
+    units: Sequence[_Unit], splitter: Splitter, borders: Sequence[int], hard: Set[int], fullness: int
 ) -> Iterator[tuple[int, int]]:
-    """Runs of units of up to `size` tokens. A window of `fullness` tokens or more ends before a border."""
+    """Runs of units of up to `size` tokens. One of `fullness` tokens ends before a border, any before a `hard` one."""
     first = total = 0
     upcoming = iter([*borders, math.inf])
     border = next(upcoming)
     for at, unit in enumerate(units):
-        crossed = False
+        crossed = must = False
         while border <= unit.start:
-            crossed, border = True, next(upcoming)
+            crossed, must, border = True, must or border in hard, next(upcoming)
         if at == first:
             total = unit.tokens
             continue
-        breaks = crossed and total >= fullness
+        breaks = must or (crossed and total >= fullness)
         if breaks or total + unit.tokens > splitter.size or _too_wide(units[first], unit, splitter.size):
             yield units[first].start, units[at - 1].end
             back = 0 if crossed else _back(units, first, at, splitter)

@@ -166,10 +166,10 @@ class Searcher:
         allowed = self._reader.allowed(parse_filter(query.where, query.path), query.must)
         depth = retrieval.depth_of(query)
         most = max(1, state.total) if allowed is None else len(allowed)
-        while True:  # deeper only where grouping or filters leave fewer than k
+        while True:  # deeper only where grouping, filters or furniture leave fewer than k
             candidates = retrieval.retrieve(self._reader, self._space.id, query, target, min(depth, most), allowed)
-            ranking, grouped = self._grouped(query, candidates, state, own, by_meaning=target is not None)
-            if len(grouped.hits) == query.k or depth >= most:
+            ranking, grouped, all_text = self._grouped(query, candidates, state, own, by_meaning=target is not None)
+            if depth >= most or (len(grouped.hits) == query.k and all_text):
                 break
             depth *= 4
         if grouped.gone:
@@ -203,17 +203,29 @@ class Searcher:
 
     def _grouped(
         self, query: Query, candidates: Candidates, state: _State, own: frozenset[int], *, by_meaning: bool
-    ) -> tuple[Ranking, Collapsed]:
-        """The hits. Where they are documents, those of all candidates are looked up only if the first are too few."""
+    ) -> tuple[Ranking, Collapsed, bool]:
+        """The hits, and whether none is furniture.
+
+        Where they are documents, those of all candidates are looked up only if the first are too few.
+        """
         for first in retrieval.steps(query, candidates):
             ranking = retrieval.rank(self._reader, query, candidates, first)
             strengths = self._strengths(query, candidates, ranking, state) if by_meaning else {}
-            grouped = collapse(
-                self._reader, list(ranking.scores), strengths, query, own, ranking.owners, ranking.certain
-            )
+            ranked, certain, last = self._furniture_last(list(ranking.scores), ranking.certain)
+            grouped = collapse(self._reader, ranked, strengths, query, own, ranking.owners, certain)
             if len(grouped.hits) == query.k:
                 break
-        return ranking, grouped
+        return ranking, grouped, not any(hit.best.id in last for hit in grouped.hits)
+
+    def _furniture_last(self, ranked: list[int], certain: int | None) -> tuple[list[int], int | None, set[int]]:
+        """The passages, those of furniture last; how many of the first keep their place; and those of furniture."""
+        last = self._reader.furniture(ranked)
+        if not last:
+            return ranked, certain, last
+        others = [one for one in ranked if one not in last]
+        if certain is not None and certain < len(ranked):
+            certain = sum(one not in last for one in ranked[:certain])
+        return [*others, *(one for one in ranked if one in last)], certain, last
 
     def _strengths(self, query: Query, found: Candidates, ranking: Ranking, state: _State) -> dict[int, float]:
         """The strength of every candidate; {} where there is nothing to compare with."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import replace
 
 from semsearch.errors import SemsearchError
@@ -9,6 +12,8 @@ from semsearch.stores.records import Entry, check_document
 from semsearch.types import Document, Passage
 from semsearch.utils.passage_context import context, identifier_words
 from semsearch.utils.vectors import check_storable
+
+_LEADERS = re.compile(r"(?:\.[ \t]?){4,}[ \t]*[\divxlcIVXLC]{1,5}[ \t]*$|…{2,}[ \t]*\d{1,5}[ \t]*$", re.M)
 
 
 def checked(entry: Entry, dim: int) -> Entry:
@@ -20,6 +25,29 @@ def checked(entry: Entry, dim: int) -> Entry:
         if not in_document or passage.end - passage.start != len(passage.text):
             raise SemsearchError(f"{entry.document.id}: the passage at {passage.start} is not a slice of its document.")
     return replace(entry, vectors=rows)
+
+
+def furniture(document: Document, passages: Sequence[Passage]) -> list[int]:
+    """The positions of the passages that stand last in every answer: its loader says so, or they list pages."""
+    marks = document.marks
+    starts = [mark.start for mark in marks] if any(mark.furniture for mark in marks) else []
+    return [
+        position
+        for position, part in enumerate(passages)
+        if ((at := bisect_right(starts, part.start)) and marks[at - 1].furniture) or _lists_pages(part.text)
+    ]
+
+
+def _lists_pages(text: str) -> bool:
+    """Whether it is a table of contents with dotted leaders.
+
+    >>> _lists_pages("1 Pumps ........ 7\\n2 Valves . . . . . 12\\n3 Index ....... iv"), _lists_pages("Wait ... what?")
+    (True, False)
+    """
+    if "..." not in text and ". . ." not in text and "…" not in text:
+        return False
+    lines = text.split("\n")
+    return 2 * len(_LEADERS.findall(text)) > len(lines) > 2
 
 
 def keywords(document: Document, passage: Passage) -> str:

@@ -169,6 +169,9 @@ class StoreReader(Opened, Protocol):
         With `first`, those of other documents than the first ids are in may be left out.
         """
 
+    def furniture(self, ids: Sequence[int]) -> set[int]:
+        """Those of the passages that stand last in every answer, such as lists of links."""
+
     def vectors(
         self, space: int, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192
     ) -> Iterator[tuple[Ids, Vectors]]:

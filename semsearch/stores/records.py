@@ -16,7 +16,7 @@ from semsearch.utils.passage_context import embedded
 from semsearch.utils.vectors import OWN_VECTORS
 
 if TYPE_CHECKING:
-    from semsearch.types import Document, JsonObject, Omission, Passage, Vectors
+    from semsearch.types import Document, JsonObject, Mark, Omission, Passage, Vectors
     from semsearch.utils.strength import NullDistribution
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -226,6 +226,11 @@ def _hash_of_nothing() -> str:
 def storable(texts: Iterable[str]) -> list[str]:
     """Those of some names that a store may have: one that is no text, or has an unpaired surrogate, is not stored."""
     return [text for text in texts if isinstance(text, str) and not _SURROGATE.search(text)]
+
+
+def packed_marks(marks: Iterable[Mark]) -> str:
+    """Marks as JSON, from which Mark(*each) makes them again."""
+    return to_json([[one.start, one.page, one.heading, *([True] if one.furniture else [])] for one in marks])
 
 
 def stable_id(uri: str, position: int, text: str) -> str:

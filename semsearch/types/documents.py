@@ -14,11 +14,15 @@ DocumentState: TypeAlias = Literal["current", "changed", "unfinished", "gone", "
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The page and the heading of a document's text from offset `start` on."""
+    """The page and the heading of a document's text from offset `start` on.
+
+    furniture: it is there to lead elsewhere, such as a list of links; its passages stand last in every answer.
+    """
 
     start: int
     page: int | None = None
     heading: str | None = None
+    furniture: bool = False
 
 
 @dataclass(frozen=True, slots=True)

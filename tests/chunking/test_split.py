@@ -117,6 +117,14 @@ def test_a_heading_begins_a_window_once_a_third_is_full() -> None:
     assert [p.heading for p in passages(document, Splitter("markdown", size=30), words)] == ["Intro", "Setup", "Use"]
 
 
+@pytest.mark.parametrize("kind", ["sentences", "markdown"])
+def test_furniture_is_kept_apart_however_short_it_is(kind: Kind) -> None:
+    text = "Pumps run\n- Start\n- Stop\n\nThey start at six and stop at ten."
+    marks = (Mark(0, heading="Pumps"), Mark(10, heading="Pumps", furniture=True), Mark(26, heading="Pumps"))
+    cut = passages(Document("x", text, marks=marks), Splitter(kind, 100), words)
+    assert [one.text for one in cut] == ["Pumps run", "- Start\n- Stop", "They start at six and stop at ten."]
+
+
 def test_a_sentence_over_the_size_is_cut_between_words_and_a_word_between_letters() -> None:
     text = " ".join(f"word{n}" for n in range(100)) + " " + "x" * 500
     found = passages(Document("x", text), Splitter(size=16), words)

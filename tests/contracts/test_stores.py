@@ -861,6 +861,31 @@ def test_passages_come_in_the_order_asked_for(made: tuple[StoreWriter, Space]) -
     assert len({owners[key] for key in first}) == 1
 
 
+def test_passages_of_furniture_are_told_from_the_others(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    marks = (Mark(0), Mark(10, furniture=True), Mark(23, None, "End"))
+    text = "One fine. Two, a link. Three last. Four"
+    writer.replace([entry("marked", text, marks=marks)], space.id)
+    ids = writer.reader.passage_ids(["marked"]).tolist()
+    everything = all_ids(writer.reader)
+    assert [one.text for one in writer.reader.passages(ids)] == ["One fine", "Two, a link", "Three last", "Four"]
+    assert writer.reader.furniture([*everything, 9999]) == {ids[1]}
+    assert writer.reader.furniture(ids[2:]) == writer.reader.furniture([]) == set()
+    document = full_document(writer.reader, "marked")
+    assert document is not None and document.marks == marks
+    writer.replace([entry("marked", text)], space.id)
+    assert writer.reader.furniture(all_ids(writer.reader)) == set()
+    writer.delete(["marked"])
+    assert writer.reader.verify(silent) == []
+
+
+def test_a_list_of_pages_with_dotted_leaders_is_furniture(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    contents_page = "1 Pumps ........7\n2 Valves ...........12\n3 Index .........iv"
+    writer.replace([entry("toc", contents_page), entry("prose", "He waited ...\nand waited ...\nand left")], space.id)
+    assert writer.reader.furniture(all_ids(writer.reader)) == set(writer.reader.passage_ids(["toc"]).tolist())
+
+
 def test_recipe_and_runs_are_recorded(made: tuple[StoreWriter, Space]) -> None:
     writer, _ = made
     writer.change_recipe(lambda _: {"a": 1, "b": {"c": [1, None]}})

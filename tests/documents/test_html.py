@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from helpers.filemaking import one, written
 from semsearch.documents import loaders
 from semsearch.documents.parsing.html_page import Content, text_of, tree
 from semsearch.documents.textless import Textless
-from semsearch.types import Document
+from semsearch.types import Document, Mark
 
 FILLER = "".join(
     f"<p>Paragraph {n} explains a part of the client in plain words for new readers.</p>" for n in range(9)
@@ -135,6 +136,43 @@ def test_a_page_that_consists_of_lists_of_links_keeps_them(tmp_path: Path) -> No
         for name in ("okapi", "walrus", "heron")
     )
     assert "The heron guide" in page(tmp_path, f"<h1>Site map</h1>{sections}").text
+
+
+LINKS = '<a href="/a">The lynx of the north</a>{gap}<a href="/b">The lynx of the south</a>'
+FURNITURE = [
+    f"<ul><li>{LINKS.format(gap='</li><li>')}</li></ul>",
+    f"<div>{LINKS.format(gap=' | ')}</div>",
+    f"<section><h2>See</h2><p>{LINKS.format(gap='<br>')}</p></section>",
+    f"<table><tr><td><ul><li>{LINKS.format(gap='<li>')}</ul></td></tr></table>",
+    f"<table><tr><td>{LINKS.format(gap='</td><td>')}</td></tr></table>",
+]
+
+
+@pytest.mark.parametrize("box", FURNITURE)
+def test_lists_of_links_within_the_content_are_read_as_furniture(tmp_path: Path, box: str) -> None:
+    document = page(tmp_path, f"<main><p>The first walrus.</p>{box}<p>The last walrus.</p></main>")
+    marked = [
+        document.text[mark.start : after.start]
+        for mark, after in pairwise([*document.marks, Mark(len(document.text))])
+        if mark.furniture
+    ]
+    assert document.omissions == ()
+    assert document.text.startswith("The first walrus.") and document.text.endswith("The last walrus.")
+    assert len(marked) == 1 and marked[0].count("lynx") == 2 and "walrus" not in marked[0]
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        '<p>See <a href="/a">the lynx</a> and <a href="/b">the ocelot</a> for more about cats of the north.</p>',
+        '<h2><a href="/a">One lynx</a></h2>',
+        '<ul><li><a href="/a">The lynx</a>: lives up north, hunts hares.<li><a href="/b">Ocelot</a>: does not.</ul>',
+        '<table><tr><td><p><a href="/a">1</a> <a href="/b">2</a></p></td><td>cells of a row of data</td></tr></table>',
+    ],
+)
+def test_text_with_links_is_no_furniture(tmp_path: Path, box: str) -> None:
+    document = page(tmp_path, f"<main><p>The first walrus.</p>{box}<p>The last walrus.</p></main>")
+    assert not any(mark.furniture for mark in document.marks)
 
 
 def test_a_word_with_soft_hyphens_is_one_word(tmp_path: Path) -> None:

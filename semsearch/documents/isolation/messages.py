@@ -75,7 +75,7 @@ def packed_item(item: Document | Skipped, most: int) -> bytes:
     """A document or a skipped record as a message. Raises as `packed` does."""
     if isinstance(item, Skipped):
         return packed({"kind": "skipped", "path": item.path, "reason": item.reason}, most=most)
-    marks = [(mark.start, mark.page, mark.heading) for mark in item.marks]
+    marks = [(mark.start, mark.page, mark.heading, mark.furniture) for mark in item.marks]
     omissions = [(each.kind, each.letters) for each in item.omissions]
     head = {"kind": "document", "id": item.id, "title": item.title, "lines": item.lines, "omissions": omissions}
     return packed({**head, "metadata": dict(item.metadata), "marks": marks}, item.text, most)
@@ -104,7 +104,8 @@ def item_of(message: Message) -> Document | Skipped:
 
 def _marks(rows: list[list[object]], length: int) -> tuple[Mark, ...]:
     marks = tuple(
-        Mark(_checked(start, int), _optional(page, int), _optional(heading, str)) for start, page, heading in rows
+        Mark(_checked(start, int), _optional(page, int), _optional(heading, str), _checked(furniture, bool))
+        for start, page, heading, furniture in rows
     )
     starts = [mark.start for mark in marks]
     if starts != sorted(starts) or not all(0 <= start <= length for start in starts):

@@ -41,6 +41,7 @@ _CLASSES = {
     kind: re.compile(rf"(?:^|[-_ ])(?:(?:page|site|global|main|top|sub|side)?-?_?(?:{words}))(?:$|[-_ ])", re.I)
     for kind, words in _FURNITURE.items()
 }
+_LISTS = {"div", "section", "nav", "p", "ul", "ol", "dl", "table", "aside", "footer"}
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 _SWITCHED = re.compile(r"(?:^|[\s_-])(?:tab-?panel|tab-?pane|tab-?content|collapse|accordion)(?:$|[\s_-])", re.I)
 _LETTER = re.compile(r"[^\W_]")
@@ -84,7 +85,8 @@ def _with_few_attributes(tag: re.Match[str]) -> str:
 
 
 class Content:
-    """The content of one page: the element `root`, and `dropped`, the elements below it to leave out, each by its kind.
+    """The content of one page: the element `root`; `dropped`, the elements below it to leave out, each by its kind; and
+    `furniture`, those that lead elsewhere: lists of links, as of contents, neighbours, or a whole site.
 
     Within `main` and `article` only menus and what nobody sees is left out. Elsewhere, a box with a heading of its own
     is content, whatever it is called; ids say nothing, as generators make them of headings.
@@ -99,6 +101,8 @@ class Content:
         above = set() if self._main is None else set(self._main.iterancestors())
         whole = self._sizes.letters[self.root]
         self.dropped: dict[Element, str] = {}
+        self.furniture: set[Element] = set()
+        below: set[Element] = set()
         sure: set[Element] = set()  # and all that is below them, as in the next two
         sections: set[Element] = set()
         openers: set[Element] = set()
@@ -120,6 +124,11 @@ class Content:
                     kind = self._furniture(element, is_part=parent not in sections, is_outside=parent in above)
             if kind:
                 self.dropped[element] = kind
+            elif parent in below:
+                below.add(element)
+            elif element.tag in _LISTS and self._sizes.is_link_bar(element):
+                self.furniture.add(element)
+                below.add(element)
 
     def _find_main(self) -> Element | None:
         """<main>, or the only <article>, if it has a quarter of the text."""
@@ -263,11 +272,15 @@ def text_of(content: Content, writer: TextWriter | None = None) -> TextWriter:
             page.text(text)
         elif event == "end":
             page.end(element.tag)
+            if element in content.furniture:
+                page.furniture(begins=False)
         elif element in content.dropped:
             kind, text = content.dropped[element], "".join(element.itertext()).strip()
             if text and kind != HEAD:
                 page.writer.omit(kind, text)
         elif isinstance(element.tag, str):
+            if element in content.furniture:
+                page.furniture(begins=True)
             page.start(element)
             stack.append(("end", "", element))
             for child in reversed(element):
@@ -326,6 +339,12 @@ class _Page:
         if text := text.replace(_SOFT_HYPHEN, ""):
             self._buffer.append(newlines(text) if self._verbatim else _SPACES.sub(" ", text))
             self._has_text = self._has_text or not text.isspace()
+
+    def furniture(self, *, begins: bool) -> None:
+        """What follows is furniture, or no more; a row of data stays whole."""
+        if not (self._tables and self._tables[-1]):
+            self.flush()
+            self.writer.furniture(begins)
 
     def flush(self) -> None:
         block = "".join(self._buffer)

@@ -21,6 +21,7 @@ class TextWriter:
         self._page: int | None = None
         self._heading: str | None = None
         self._title: str | None = None
+        self._furniture = self._marked = False  # whether what comes is furniture, and what the last mark says
         self._omitted: Counter[str] = Counter()
 
     def block(self, text: str, *, gap: str = "\n\n") -> None:
@@ -30,6 +31,8 @@ class TextWriter:
             return
         if self._length:
             self._add(gap)
+        if self._furniture != self._marked:
+            self._mark(0)
         self._add(text)
 
     def heading(self, text: str, level: int = 1) -> None:
@@ -51,6 +54,10 @@ class TextWriter:
         """What follows is page `number`, as of slides and cells, and belongs to the heading `under` until the next."""
         self._page, self._heading = number, under
         self._mark(len("\n\n") if self._length else 0)
+
+    def furniture(self, begins: bool) -> None:
+        """What follows is furniture, such as a list of links, or it is no more."""
+        self._furniture = begins
 
     @property
     def last_heading(self) -> str | None:
@@ -93,7 +100,8 @@ class TextWriter:
         return text, tuple(at_start.values())
 
     def _mark(self, ahead: int) -> None:
-        self._marks.append(Mark(self._length + ahead, self._page, self._heading))
+        self._marked = self._furniture
+        self._marks.append(Mark(self._length + ahead, self._page, self._heading, self._furniture))
 
     def _add(self, piece: str) -> None:
         self._parts.append(piece)

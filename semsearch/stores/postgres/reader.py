@@ -222,6 +222,10 @@ class PostgresReader:
         sql = "SELECT id, document FROM passages WHERE id = ANY(%s::bigint[])"
         return dict(self._db.rows(sql, (list(ids),)))
 
+    def furniture(self, ids: Sequence[int]) -> set[int]:
+        sql = "SELECT passage FROM furniture WHERE passage = ANY(%s::bigint[])"
+        return {passage for (passage,) in self._db.rows(sql, (list(ids),))} if self._db.has_furniture else set()
+
     def vectors(
         self, space: int, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192
     ) -> Iterator[tuple[Ids, Vectors]]:

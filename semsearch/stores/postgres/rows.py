@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.stores import machine_recipes
-from semsearch.stores.entry_checks import keywords
+from semsearch.stores.entry_checks import furniture, keywords
 from semsearch.stores.postgres.escapes import restored, stored, stored_json, stored_or_none
 from semsearch.stores.postgres.full_text import words
 from semsearch.stores.postgres.server.connection import Connection, Row
 from semsearch.stores.postgres.server.schema import vectors_table
 from semsearch.stores.postgres.server.vector_types import packed
 from semsearch.stores.postgres.space_vectors import SpaceVectors
-from semsearch.stores.records import Entry, meta_hash, stable_id, text_hash, to_json
+from semsearch.stores.records import Entry, meta_hash, packed_marks, stable_id, text_hash, to_json
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -108,6 +108,10 @@ class RowWriter:
         ]
         rows = [_passage_row(number, *part) for number, part in zip(ids, parts, strict=True)]
         self._db.execute_many(_INSERT_PASSAGE, rows)
+        last = {document: furniture(entry.document, entry.passages) for document, entry in entries.items()}
+        marked = [number for number, (document, _, at) in zip(ids, parts, strict=True) if at in last[document]]
+        if marked:
+            self._db.execute("INSERT INTO furniture SELECT unnest(%s::bigint[]) ON CONFLICT DO NOTHING", (marked,))
         texts = [
             (number, entry.passages[position].text, keywords(entry.document, entry.passages[position]))
             for number, (_, entry, position) in zip(ids, parts, strict=True)
@@ -152,7 +156,7 @@ def document_row(number: int, entry: Entry) -> Row:
         stored_or_none(document.title),
         metadata,
         stored_json(metadata),
-        to_json([[mark.start, mark.page, mark.heading] for mark in document.marks]),
+        packed_marks(document.marks),
         stored(document.text),
     )
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from semsearch.stores.protocol import Rebuild
     from semsearch.types import Ids, JsonObject, Metadata, Vectors
 
-_TABLES = ("documents", "passages", "words", "sources", "vocabulary", "counters", "meta", "runs", "spaces")
+_TABLES = ("documents", "passages", "words", "furniture", "sources", "vocabulary", "counters", "meta", "runs", "spaces")
 _SOURCE = "machine, root, path, mtime_ns, size, sha256, loader, bookmark"
 _PUT_SOURCE = f"""INSERT INTO sources ({_SOURCE}) VALUES (%s{", %s" * 7}) ON CONFLICT (machine, root, path) DO UPDATE
     SET ({_SOURCE}) = ({excluded(_SOURCE)}) RETURNING id"""

@@ -208,6 +208,11 @@ def m007_folded(db: Database) -> None:
         db.execute(statement)
 
 
+def m008_furniture(db: Database) -> None:
+    """The passages that stand last in every answer; those of before, once they are indexed again."""
+    db.execute("CREATE TABLE furniture (passage INTEGER PRIMARY KEY REFERENCES passages(id)) STRICT")
+
+
 MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     m001_tables,
     m002_keywords,
@@ -216,9 +221,11 @@ MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     m005_short_rows,
     m006_views,
     m007_folded,
+    m008_furniture,
 )
 CHECKSUMS = 3  # from this version on there are the checksums of `row_checksums.COLUMNS`
 FOLDED = 7  # from this version on words are indexed as `sql.folding` writes them
+FURNITURE = 8  # from this version on there is the table of that name
 POSTINGS = 4  # from this version on there are the tables of `full_text.segments`
 VERSION = len(MIGRATIONS)
 OLDEST = 1  # that is read as it is

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from semsearch.errors import Corrupt
 from semsearch.stores.local.database import sqlite
 from semsearch.stores.local.database.row_checksums import first_passage_crc, passage_crc
-from semsearch.stores.local.database.schema import CHECKSUMS
+from semsearch.stores.local.database.schema import CHECKSUMS, FURNITURE
 from semsearch.stores.local.vectors.space_vectors import SpaceVectors
 from semsearch.stores.local.vectors.vector_rows import VectorRows
 from semsearch.stores.records import StoredPassage
@@ -86,6 +86,12 @@ class PassageReader:
                 return self.owners(ids)
             wanted = {*ids}
             return found | {passage: document for passage, document in rows if passage in wanted}
+
+    def furniture(self, ids: Sequence[int]) -> set[int]:
+        if self._db.schema() < FURNITURE:
+            return set()
+        sql = "SELECT f.passage FROM json_each(?) wanted CROSS JOIN furniture f ON f.passage = wanted.value"
+        return {passage for (passage,) in self._db.rows_for(sql, ids)}
 
     def vectors(
         self, space: int, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.errors import NotFound
-from semsearch.stores.entry_checks import keywords
+from semsearch.stores.entry_checks import furniture, keywords
 from semsearch.stores.local.database.connection import Connection
 from semsearch.stores.local.database.row_checksums import COLUMNS, passage_crc
 from semsearch.stores.local.database.schema import FLOAT16, FLOAT16_BYTES, INDEXED_TEXT, body, vector_crc
 from semsearch.stores.local.full_text.segments import last_sealed
-from semsearch.stores.records import Entry, Source, meta_hash, text_hash, to_json
+from semsearch.stores.records import Entry, Source, meta_hash, packed_marks, text_hash, to_json
 from semsearch.stores.sql.folding import fold
 from semsearch.stores.sql.query_terms import has_cjk
 from semsearch.types import Passage
@@ -62,6 +62,8 @@ class RowWriter:
         for (space,) in self._db.rows("SELECT id FROM spaces"):
             sql = f"DELETE FROM vectors WHERE space = ? AND passage IN (SELECT id FROM passages WHERE {_OURS})"
             self._count_vectors(space, -self._db.execute(sql, (space, *wanted)))
+        gone = f"SELECT id FROM passages WHERE {_OURS}"
+        self._db.execute(f"DELETE FROM furniture WHERE passage IN ({gone})", wanted)
         passages = self._db.execute(f"DELETE FROM passages WHERE {_OURS}", wanted)
         removed = self._db.execute(f"DELETE FROM documents WHERE id {THESE}", wanted)
         self._db.add("passages", -passages)
@@ -74,12 +76,16 @@ class RowWriter:
         sources = self._sources_of(entries)
         documents: list[tuple[object, ...]] = []
         passages: list[tuple[object, ...]] = []
+        last: list[tuple[int]] = []
         for number, entry in enumerate(entries, start=self._next_id("documents")):
             documents.append(_document_row(number, entry, sources.get(entry.source)))
+            marked = furniture(entry.document, entry.passages)
+            last += [(first + len(passages) + position,) for position in marked]
             passages += _passage_rows(first + len(passages), number, entry)
         put = self._db.execute_many
         put(f"INSERT INTO documents ({_DOCUMENT_COLUMNS}, crc) VALUES ({_DOCUMENT_VALUES})", documents)
         put(f"INSERT INTO passages ({_PASSAGE_COLUMNS}) VALUES (?{', ?' * 13})", passages)
+        put("INSERT INTO furniture VALUES (?)", last)
         for table, columns, words, only in FULL_TEXT:
             new = f"SELECT id, {words} FROM passages WHERE id >= ? {only} ORDER BY id"
             self._db.execute(f"INSERT INTO {table} (rowid, {columns}) {new}", (first,))
@@ -128,7 +134,7 @@ def _document_row(number: int, entry: Entry, source: Source | None) -> tuple[obj
         int(document.lines),
         document.title,
         to_json(dict(document.metadata)),
-        to_json([[mark.start, mark.page, mark.heading] for mark in document.marks]),
+        packed_marks(document.marks),
         body(document.text, entry.passages),
     )
 

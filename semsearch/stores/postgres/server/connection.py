@@ -71,6 +71,7 @@ class Connection:
         self.link = link
         self.server = Server.at(link.address)
         self._write = write
+        self.has_furniture = True  # its table; a collection of an older version has none until it is written to
         self._creating = creating
         self._idle: list[Raw] = []
         self._checked: WeakKeyDictionary[Raw, float] = WeakKeyDictionary()  # when the schema of each was looked at
@@ -373,8 +374,11 @@ class Connection:
                     "It was removed there, or the address leads to another server.",
                 )
             schema.use(raw, name)
-            if not self._creating:
-                schema.check(raw, self.name)
+            if not self._creating and schema.check(raw, self.name) < schema.VERSION:
+                if self._write:
+                    schema.upgrade(raw)
+                else:
+                    self.has_furniture = False
             register(raw)
             seconds = WRITE_SECONDS if self._write else READ_SECONDS
             raw.execute(f"SET statement_timeout = '{seconds}s'; SET lock_timeout = '{LOCK_SECONDS}s'".encode())

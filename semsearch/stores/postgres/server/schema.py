@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from semsearch.stores.postgres.server.address import Raw
     from semsearch.stores.postgres.server.vector_types import Kind
 
-VERSION = 1
+VERSION = 2
 UPGRADE = "Install a newer version of semsearch."
 BACKUP = "Restore a backup of the server."
 PREFIX = "semsearch_"  # of the names of schemas: no collection can be called public or pg_catalog
@@ -28,6 +28,8 @@ LONGEST_KEY = 2_600  # bytes of a value that an index holds: a third of a page
 HALFVEC = (0, 7)  # the version of pgvector that brought vectors of half precision
 COUNTERS = ("version", "documents", "passages", "tokens", "cjk", "trigrams")
 
+_FURNITURE = """CREATE TABLE IF NOT EXISTS furniture (
+    passage bigint PRIMARY KEY REFERENCES passages(id) ON DELETE CASCADE ON UPDATE CASCADE)"""
 _TABLES = (
     """CREATE TABLE meta (key text COLLATE "C" PRIMARY KEY, value text NOT NULL)""",
     """CREATE TABLE counters (name text COLLATE "C" PRIMARY KEY, value bigint NOT NULL) WITH (fillfactor = 50)""",
@@ -60,6 +62,7 @@ _TABLES = (
         tokens integer NOT NULL, vector tsvector NOT NULL, characters integer NOT NULL, grams tsvector)""",
     """CREATE INDEX words_vector ON words USING gin (vector)""",
     """CREATE INDEX words_grams ON words USING gin (grams) WHERE grams IS NOT NULL""",
+    _FURNITURE,
     """CREATE VIEW documents_view AS
         SELECT d.id, d.uri AS document, d.title, rtrim(s.root, '/') || '/' || s.path AS file, s.machine, s.loader,
             d.size, to_timestamp(s.mtime_ns / 1e9) AS modified,
@@ -138,8 +141,8 @@ def use(raw: Raw, schema: str) -> None:
     raw.execute(sql, (schema,))
 
 
-def check(raw: Raw, name: str) -> None:
-    """Refuse a collection that this version cannot work with. Raises SemsearchError."""
+def check(raw: Raw, name: str) -> int:
+    """The version of a collection. Raises SemsearchError for one that this version cannot work with."""
     try:
         row = raw.execute(b"SELECT value FROM meta WHERE key = 'schema'").fetchone()
     except errors.UndefinedTable as error:
@@ -149,6 +152,14 @@ def check(raw: Raw, name: str) -> None:
         raise SemsearchError(
             f"index {name} was written by a newer semsearch (schema {version}; this one knows {VERSION}).", UPGRADE
         )
+    return version
+
+
+def upgrade(raw: Raw) -> None:
+    """Bring a collection of an older version up to date: nothing of it changes, and older programs refuse it."""
+    with raw.transaction():
+        raw.execute(_FURNITURE.encode())
+        raw.execute(b"UPDATE meta SET value = %s WHERE key = 'schema'", (str(VERSION),))
 
 
 def require_extension(raw: Raw, where: str) -> None:
