@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from helpers.filemaking import (
 
 from semsearch import Index
 from semsearch.documents import loaders
-from semsearch.types import Document
+from semsearch.types import Document, Omission, Skipped
 
 # ---- EPUB
 
@@ -196,3 +197,86 @@ def test_cells_of_any_shape_cost_nothing_else(tmp_path: Path) -> None:
     cells = [None, {}, {"source": 7}, {"source": [1, "a"], "outputs": [None, {"data": []}, {"text": 3}]}]
     (found,) = all_of(written(tmp_path, "a.ipynb", json.dumps({"cells": cells})))
     assert isinstance(found, Document) and found.text == "a"
+
+
+# ---- what costs a part costs no more, and is named
+
+
+def broken_book(folder: Path, *, spine: str, items: str, **members: str) -> Path:
+    namespace = 'xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"'
+    doctype = members.pop("doctype", "")
+    opf = f"<?xml version='1.0'?>{doctype}<package {namespace}><metadata><dc:title>Book</dc:title></metadata>"
+    opf += f"<manifest>{items}</manifest><spine>{spine}</spine></package>"
+    container = members.pop(
+        "container", "<container xmlns='urn:oasis:names:tc:opendocument:xmlns:container'><rootfiles>"
+    )
+    if container:
+        container += "<rootfile full-path='OEBPS/content.opf'/></rootfiles></container>"
+    path = folder / "book.epub"
+    with zipfile.ZipFile(path, "w") as archive:
+        if container:
+            archive.writestr("META-INF/container.xml", container)
+        archive.writestr("OEBPS/content.opf", opf)
+        for name, text in members.items():
+            archive.writestr(f"OEBPS/{name.replace('_', '.')}", f"<html><body><p>{text}</p></body></html>")
+    return path
+
+
+def item(name: str, href: str, kind: str = "application/xhtml+xml") -> str:
+    return f'<item id="{name}" href="{href}" media-type="{kind}"/>'
+
+
+AB = '<itemref idref="a"/><itemref idref="b"/>'
+
+
+def test_a_chapter_that_is_missing_costs_itself_and_is_named(tmp_path: Path) -> None:
+    path = broken_book(tmp_path, spine=AB, items=item("a", "a.xhtml") + item("b", "b.xhtml"), a_xhtml="The heron.")
+    missing, book = all_of(path)
+    assert isinstance(missing, Skipped) and missing.path == "book.epub#OEBPS/b.xhtml"
+    assert missing.reason == "a chapter cannot be read: not a readable EPUB: it has no OEBPS/b.xhtml"
+    assert isinstance(book, Document) and (book.title, book.text) == ("Book", "The heron.")
+
+
+@pytest.mark.parametrize(
+    ("spine", "items"),
+    [
+        (AB, item("a", "A.XHTML") + item("b", "b.xhtml")),
+        (AB, item("a", "a.xhtml", "text/xml") + item("b", "b.xhtml", "")),
+        (AB, item("a", "a.xhtml#top") + item("b", "./b%2Exhtml")),
+        ("", item("a", "a.xhtml") + item("b", "b.xhtml")),
+        ('<itemref idref="gone"/>', item("a", "a.xhtml") + item("b", "b.xhtml") + item("c", "c.png", "image/png")),
+    ],
+)
+def test_a_chapter_is_found_whatever_its_case_type_and_place(spine: str, items: str, tmp_path: Path) -> None:
+    path = broken_book(tmp_path, spine=spine, items=items, a_xhtml="The heron.", b_xhtml="The stork.")
+    assert one(path).text == "The heron.\n\nThe stork."
+
+
+def test_a_book_may_name_its_type_and_lack_its_container(tmp_path: Path) -> None:
+    doctype = '<!DOCTYPE package PUBLIC "+//ISBN 0-9673008-1-9//DTD OEB 1.2 Package//EN" "http://example.org/x.dtd">'
+    items = item("a", "a.xhtml")
+    path = broken_book(tmp_path, spine=AB, items=items, a_xhtml="The heron.", doctype=doctype, container="")
+    assert one(path).text == "The heron."
+    bomb = '<!DOCTYPE package [<!ENTITY a "aaaa">]>'
+    assert "entities" in refusal(broken_book(tmp_path, spine=AB, items=items, a_xhtml="x", doctype=bomb))
+
+
+def test_an_error_of_a_cell_is_read_without_its_colours(tmp_path: Path) -> None:
+    trace = ["\x1b[0;31mTraceback\x1b[0m", "\x1b[0;31mNameError\x1b[0m: name 'heron' is not defined"]
+    error = {"output_type": "error", "ename": "NameError", "evalue": "name 'heron' is not defined", "traceback": trace}
+    shown = {"output_type": "display_data", "data": {"text/plain": "<IPython.core.display.Markdown object>",
+             "text/markdown": "A **stork**"}}  # fmt: skip
+    table = {"output_type": "display_data", "data": {"text/html": "<table>"}}
+    long = {"output_type": "stream", "text": "x" * 1500}
+    cell = {"cell_type": "code", "source": "heron", "outputs": [error, shown, table, long]}
+    found = one(written(tmp_path, "a.ipynb", json.dumps({"cells": [cell]})))
+    assert found.text == f"heron\n\nTraceback\nNameError: name 'heron' is not defined\n\nA **stork**\n\n{'x' * 1000}"
+    assert found.omissions == (Omission("HTML result", 7), Omission("long result", 500))
+
+
+def test_comments_in_markdown_are_counted_and_lines_stay(tmp_path: Path) -> None:
+    code = "```html\n<!-- code -->\n```\n\n`<!-- span -->`\n"
+    text = f"# Notes\n<!-- a\nsecret\n-->\nThe heron <!-- inline --> wades.\n\n{code}"
+    found = one(written(tmp_path, "a.md", text))
+    shown = f"# Notes\n\n\n\nThe heron  wades.\n\n{code}"
+    assert (found.text, found.omissions) == (shown, (Omission("comment", 14 + 13),))

@@ -10,6 +10,7 @@ from helpers.filemaking import all_of, refusal, warc_record, written
 
 from semsearch import Index
 from semsearch.documents import walk
+from semsearch.documents.loaders import Enclosed, Fields, warc
 from semsearch.types import Document, Skipped
 
 PAGE = "<title>Engines</title><h1>Engines</h1><p>A Größe.</p>".encode()
@@ -83,3 +84,14 @@ def test_pages_of_an_archive_are_found(tmp_path: Path) -> None:
     with Index.create(tmp_path / "index", encoder="hashing") as index:
         assert index.sync([tmp_path / "crawl.warc.gz"]).added == 1
         assert index.search("engines", k=1)[0].document == "crawl.warc.gz#http://example.org/a"
+
+
+def test_a_record_beyond_the_limit_is_named_and_the_others_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warc, "MOST_RECORD", 2**20)
+    large = warc_record(b"x" * 2**21, "http://example.org/large")
+    path = written(tmp_path, "a.warc", large + warc_record(answer(), "http://example.org/small"))
+    skipped, page = warc.load(path, Fields())
+    assert skipped == Skipped("a.warc#http://example.org/large", "a record of 2.0 MB is over the limit of 1 MB")
+    assert isinstance(page, Enclosed) and page.id == "#http://example.org/small"

@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, Protocol
 from semsearch.documents.isolation import pool
 from semsearch.documents.isolation.limits import Exceeded as Exceeded
 from semsearch.documents.isolation.limits import Limits as Limits
+from semsearch.documents.parsing.blobs import replaced
 from semsearch.documents.parsing.file_type import kind_of_bytes, records_on_stdin
 from semsearch.documents.parsing.records import MOST_DEPTH, WHOLE, Digest, Step
 from semsearch.documents.parsing.records import Enclosed as Enclosed
@@ -143,7 +144,7 @@ def read_from(
     name = loader_for(path, kind)
     try:
         for item, place in _steps(name, path, fields, Span(start, end), digest, limits):
-            yield (shortened(item) if isinstance(item, Skipped) else checked(item, path.name)), place
+            yield (shortened(item) if isinstance(item, Skipped) else checked(replaced(item), path.name)), place
     except MemoryError as error:
         raise Unreadable("there is not enough memory to read it") from error
     except Unreadable as error:

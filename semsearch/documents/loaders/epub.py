@@ -19,7 +19,7 @@ from semsearch.documents.parsing.records import Fields
 from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.documents.parsing.zipped_xml import Archive
 from semsearch.errors import Unreadable
-from semsearch.types import Document, JsonObject
+from semsearch.types import Document, JsonObject, Skipped
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -29,47 +29,58 @@ _CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
 _OPF = "{http://www.idpf.org/2007/opf}"
 _CIPHER = "{http://www.w3.org/2001/04/xmlenc#}CipherReference"
 _PAGES = {"application/xhtml+xml", "text/html", "text/x-oeb1-document"}
+_SUFFIXES = (".xhtml", ".html", ".htm")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 
 
-def load(path: Path, fields: Fields) -> Iterator[Document]:
-    """One document. Raises Unreadable if it is damaged, or encrypted as protected books are."""
+def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
+    """One document, and each chapter that cannot be read. Raises Unreadable for a damaged or a protected book."""
     writer = TextWriter()
     with Archive(path, "EPUB") as archive:
         package = _package(archive)
         root = archive.xml(package)
         title, metadata = archive.properties(package)
-        locked = {each.get("URI", "") for each in archive.optional_xml("META-INF/encryption.xml").iter(_CIPHER)}
-        chapters, contents = _chapters(root, package)
-        titles = _titles(archive, contents) if contents in archive.names() else {}
+        encryption = archive.optional_xml("META-INF/encryption.xml")
+        locked = {each.get("URI", "").lower() for each in encryption.iter(_CIPHER)}
+        chapters, contents = _chapters(root, posixpath.dirname(package))
+        titles = _titles(archive, contents) if contents and archive.has(contents) else {}
         for chapter in chapters:
-            if chapter in locked:
+            if chapter.lower() in locked:
                 raise Unreadable("encrypted EPUB: the book is protected")
-            _write(decode(archive.data(chapter))[0], titles.get(chapter, ""), writer)
+            try:
+                _write(decode(archive.data(chapter))[0], titles.get(chapter.lower(), ""), writer)
+            except Unreadable as error:
+                yield Skipped(f"{path.name}#{chapter}", f"a chapter cannot be read: {error.message}")
     yield writer.document(title, {**metadata, **_language(root)})
 
 
 def _package(archive: Archive) -> str:
-    """The member that describes the book."""
-    entry = archive.xml("META-INF/container.xml").find(f".//{_CONTAINER}rootfile")
-    name = entry.get("full-path") if entry is not None else None
+    """The member that describes the book: the one that the container names, else the first one that can be one."""
+    entry = archive.optional_xml("META-INF/container.xml").find(f".//{_CONTAINER}rootfile")
+    name = unquote(entry.get("full-path") or "") if entry is not None else ""
+    if not archive.has(name):
+        name = next((each for each in archive.names() if each.lower().endswith(".opf")), "")
     if not name:
         raise Unreadable("not a readable EPUB: its container names no package")
     return name
 
 
-def _chapters(root: Element, package: str) -> tuple[list[str], str]:
-    """The members with the chapters, each once, in reading order; and the table of contents, which is none, or ""."""
-    folder = posixpath.dirname(package)
+def _chapters(root: Element, folder: str) -> tuple[list[str], str]:
+    """The members with the chapters, each once, in reading order; and the table of contents, which is none, or "".
+
+    Without an order, that of the list of all files. A page is known by its type, or by its suffix.
+    """
     items = {each.get("id", ""): each for each in root.iter(f"{_OPF}item")}
     places = {name: _resolved(folder, item.get("href", "")) for name, item in items.items()}
     order = [each.get("idref", "") for each in root.iter(f"{_OPF}itemref")]
-    pages = [places[name] for name in order if name in items and items[name].get("media-type") in _PAGES]
     spine = root.find(f"{_OPF}spine")
     listed = spine.get("toc", "") if spine is not None else ""
     contents = next((name for name, item in items.items() if "nav" in item.get("properties", "").split()), listed)
     toc = places.get(contents, "")
-    return list(dict.fromkeys(page for page in pages if page != toc)), toc  # a list of chapters answers nothing
+    pages = [places[name] for name in (order if any(name in items for name in order) else items) if name in items]
+    types = {places[name]: item.get("media-type", "") for name, item in items.items()}
+    chapters = [page for page in pages if types[page] in _PAGES or page.lower().endswith(_SUFFIXES)]
+    return list(dict.fromkeys(page for page in chapters if page != toc)), toc  # a list of chapters answers nothing
 
 
 def _titles(archive: Archive, contents: str) -> dict[str, str]:
@@ -84,7 +95,7 @@ def _titles(archive: Archive, contents: str) -> dict[str, str]:
         target = entry.get("href") or next((each.get("src") for each in entry.iter("content")), None)
         label = next(entry.iter("text"), entry) if entry.tag == "navpoint" else entry
         if target:
-            titles.setdefault(_resolved(folder, target), " ".join("".join(label.itertext()).split()))
+            titles.setdefault(_resolved(folder, target).lower(), " ".join("".join(label.itertext()).split()))
     return titles
 
 

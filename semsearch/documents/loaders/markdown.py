@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from semsearch.documents.parsing.charset import read_text
 from semsearch.documents.parsing.records import Fields, number_or_text
-from semsearch.documents.parsing.text_writer import MOST_HEADING
-from semsearch.types import Document, Mark
+from semsearch.documents.parsing.text_writer import MOST_HEADING, letters
+from semsearch.types import Document, Mark, Omission
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -32,18 +32,40 @@ _PAIR = re.compile(r"([\w][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*))?$")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.+)$")
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\](?:\([^)\n]{0,1000}\)|\[[^\[\]\n]*\])")
 _EMPHASIS = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|`")
+_CODE_OR_COMMENT = re.compile(
+    r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)|^(?: {4}|\t)[^\n]*$"
+    r"|(?<!`)(`+)(?!`)(?:(?!\n\n).)+?(?<!`)\2(?!`)|<!--.*?-->",
+    re.M | re.S,
+)
 _CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
     """One document, titled as in its front matter, else by its first heading of level one."""
     text, note = read_text(path)
+    text, comments = _without_comments(text)
     front = _FRONT.match(text, 0, MOST_FRONT)
     data = _key_values(front.group(1)) if front else {}
     headings = _headings(text, front.end() if front else 0)
     title = data.pop("title", None) or next((mark.heading for mark, level in headings if level == 1), None)
     marks = tuple(mark for mark, _ in headings)
-    yield Document("", text, {**data, **note}, None if title is None else str(title), marks, lines=True)
+    omissions = (Omission("comment", letters(comments)),) if comments else ()
+    yield Document(
+        "", text, {**data, **note}, None if title is None else str(title), marks, lines=True, omissions=omissions
+    )
+
+
+def _without_comments(text: str) -> tuple[str, str]:
+    """The text with its HTML comments replaced by their line ends, except in code; and the comments."""
+    comments: list[str] = []
+
+    def kept(part: re.Match[str]) -> str:
+        if not part[0].startswith("<!--"):
+            return part[0]
+        comments.append(part[0])
+        return "\n" * part[0].count("\n")
+
+    return _CODE_OR_COMMENT.sub(kept, text) if "<!--" in text else text, "".join(comments)
 
 
 def _headings(text: str, begin: int) -> list[tuple[Mark, int]]:

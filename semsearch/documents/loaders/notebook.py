@@ -1,7 +1,7 @@
 """Jupyter notebooks: text and code of the cells, with their printed results; cells as pages, headings of Markdown.
 
-Source: nbformat 4, and 3 of notebooks before 2015. Of a result the beginning is read, as text; images, HTML and
-attachments are left out.
+Source: nbformat 4, and 3 of notebooks before 2015. Of a result and of an error the beginning is read, as text; images,
+HTML and attachments are left out.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,11 @@ from semsearch.types import Document, JsonObject
 
 ISOLATED = True
 MOST_RESULT = 1000  # characters of one result: enough to be found by, and a log of training has a megabyte
+MOST_RESULTS = 100  # of one cell
 MOST_VALUES = 2_000_000  # of the whole file, so that it fits into memory
 _HEADING = re.compile(r"(#{1,6})[ \t]+(\S.*?)[ \t#]*$")
+_COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
+_OBJECT = re.compile(r"<IPython\.core\.display\.\w+ object>")
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 _MARKUP = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}|!?\[([^\]]*)\]\([^)]*\)")
 
@@ -43,7 +45,7 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
             _write_markdown(source, writer)
         else:
             writer.block(source)
-            for result in _results(cell):
+            for result in _results(cell, writer):
                 writer.block(result)
     metadata = notebook.get("metadata")
     title, about = _metadata(metadata if isinstance(metadata, dict) else {})
@@ -85,14 +87,38 @@ def _write_markdown(source: str, writer: TextWriter) -> None:
     writer.block("\n".join(lines))
 
 
-def _results(cell: Mapping[str, Any]) -> Iterator[str]:
-    """The beginning of what a cell printed, and of its values as text."""
+def _results(cell: Mapping[str, Any], writer: TextWriter) -> Iterator[str]:
+    """The beginning of what a cell printed, of its values as text, and of its errors; the rest is counted."""
     outputs = cell.get("outputs")
-    for output in islice(outputs if isinstance(outputs, list) else [], 100):
-        if isinstance(output, dict):
-            data = output.get("data")
-            value = data.get("text/plain") if isinstance(data, dict) else output.get("text")
-            yield _text(value)[:MOST_RESULT]
+    for number, output in enumerate(outputs if isinstance(outputs, list) else []):
+        if not isinstance(output, dict):
+            continue
+        data = output.get("data")
+        text = _error(output) or _value(data if isinstance(data, dict) else output)
+        end = MOST_RESULT if number < MOST_RESULTS else 0
+        if text[end:].strip():
+            writer.omit("long result", text[end:])
+        if not text and isinstance(data, dict):
+            writer.omit("HTML result" if "text/html" in data else "picture", _text(data.get("text/html")))
+        yield text[:end]
+
+
+def _error(output: Mapping[str, object]) -> str:
+    """The error that ended a cell, as Python shows it, without colours; "" without one."""
+    name, trace = _text(output.get("ename")), output.get("traceback")
+    if output.get("output_type") not in ("error", "pyerr") or not name:
+        return ""
+    lines = [_text(line) for line in trace] if isinstance(trace, list) else []
+    last = f"{name}: {_text(output.get('evalue'))}"
+    shown = _COLOUR.sub("", "\n".join(lines))
+    return last if len(shown) > MOST_RESULT or last not in shown else shown
+
+
+def _value(data: Mapping[str, object]) -> str:
+    """The text of a value: plain, or Markdown or LaTeX where the plain one only names an object."""
+    kinds = ("text/plain", "text/markdown", "text/latex", "text")
+    texts = [text for kind in kinds if (text := _COLOUR.sub("", _text(data.get(kind))))]
+    return next((text for text in texts if not _OBJECT.fullmatch(text)), "".join(texts[:1]))
 
 
 def _text(value: object) -> str:

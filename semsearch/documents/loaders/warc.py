@@ -41,13 +41,18 @@ def load(path: Path, fields: Fields) -> Iterator[Enclosed | Skipped]:
                     continue
                 seen[url] = seen.get(url, 0) + 1
                 place = f"#{url}" if seen[url] == 1 else f"#{url}#{seen[url]}"
+                if body is None:
+                    size = int(head["content-length"]) / 2**20
+                    reason = f"a record of {size:.1f} MB is over the limit of {MOST_RECORD // 2**20} MB"
+                    yield Skipped(f"{path.name}{place}", reason)
+                    continue
                 yield from _answer(body, place, url, head.get("warc-date", ""), path.name)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise Unreadable(f"not a readable WARC: {error}") from error
 
 
-def _records(file: BinaryIO) -> Iterator[tuple[dict[str, str], bytes]]:
-    """The headers, in lower case, and the content of each record; of one that is too long, none."""
+def _records(file: BinaryIO) -> Iterator[tuple[dict[str, str], bytes | None]]:
+    """The headers, in lower case, and the content of each record; None of one that is too long."""
     first = True
     while line := file.readline(MOST_HEAD):
         if not line.strip() and not first:
@@ -62,6 +67,7 @@ def _records(file: BinaryIO) -> Iterator[tuple[dict[str, str], bytes]]:
         size = int(length)
         if size > MOST_RECORD:
             _pass_over(file, size)
+            yield head, None
             continue
         body = file.read(size)
         if len(body) < size:

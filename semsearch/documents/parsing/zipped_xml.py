@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator
@@ -17,6 +18,7 @@ from semsearch.types import JsonObject
 
 MAX_XML_BYTES = 100 * 2**20  # a text of 10 MB is about 60 MB of document.xml; a zip bomb is more
 MOST_TAGS = 5_000_000  # a text of 10 MB has up to 3 million; 100 MB of empty elements need 2 GB as objects
+_DOCTYPE = re.compile(rb"<!DOCTYPE[^\[<>]{0,1000}>")  # one that only names the type, as of old books
 _OUT_OF_MEMORY = 1  # XML_ERROR_NO_MEMORY of expat
 _DC = "{http://purl.org/dc/elements/1.1/}"
 _MODIFIED = "{http://purl.org/dc/terms/}modified"
@@ -45,7 +47,8 @@ def table_rows(
 
 def parsed(data: bytes, kind: str, member: str) -> Element:
     """The root element of an XML file. Raises Unreadable if it is damaged, too large or declares entities."""
-    if b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:  # no format here has one; entities can be bombs
+    data = _DOCTYPE.sub(b"", data, count=1)
+    if b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:  # no format here declares any; entities can be bombs
         raise Unreadable(f"not a readable {kind}: it declares entities")
     if data.count(b"<") > MOST_TAGS:
         raise Unreadable(f"{member} has more than {MOST_TAGS:,} tags")
