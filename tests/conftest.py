@@ -57,13 +57,9 @@ KINDS = {  # marker -> files that have it; where `-m` leaves out a kind, they ar
     ),
     "export": ("export/", "models/test_post", "docs/test_docs.py"),
     "slow": (
-        *(
-            "contracts/test_every_method",
-            "encoders/test_causal",
-            "evaluation/test_figures",
-            "evaluation/test_fill_mask",
-        ),
-        *("faults/", "golden/", "integrations/", "models/", "scripts/"),
+        *("contracts/test_backends", "contracts/test_every_method", "docs/", "encoders/test_causal"),
+        *("evaluation/test_figures", "evaluation/test_fill_mask", "evaluation/test_transfer", "faults/", "golden/"),
+        *("integrations/", "models/", "scripts/", "test_index_compatibility", "vector_index/test_nearest"),
     ),
 }
 AT_RANDOM = "faults/"  # files that try what is random: with `-m long` all of it is tried more often

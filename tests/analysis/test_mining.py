@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from semsearch import BadFilter, Document, Index, Pair, UsageError, clusters, near_duplicates, paraphrase_mining
@@ -29,7 +29,6 @@ def drawn(shape: tuple[int, int, int]) -> np.ndarray:
 
 
 @given(shapes, st.floats(-1, 1, width=16), st.integers(1, 40), st.integers(1, 5), st.sampled_from([1, 97, 10**6]))
-@settings(max_examples=60, deadline=None)
 def test_the_closest_pairs_are_those_of_all_pairs(
     shape: tuple[int, int, int], threshold: float, most: int, groups: int, cells: int
 ) -> None:
@@ -70,7 +69,6 @@ def community_detection(cosines: np.ndarray, threshold: float, least: int) -> li
 
 
 @given(shapes, st.sampled_from([-0.5, 0.3, 0.7071, 0.95]), st.integers(1, 12), st.sampled_from([1, 50, 10**6]))
-@settings(max_examples=60, deadline=None)
 def test_clusters_are_the_communities_of_sentence_transformers(
     shape: tuple[int, int, int], threshold: float, least: int, cells: int
 ) -> None:
@@ -88,7 +86,6 @@ def test_clusters_are_the_communities_of_sentence_transformers(
 
 
 @given(shapes, st.sampled_from([-0.5, 0.5, 0.9, 0.999]), st.sampled_from([1, 50, 10**6]))
-@settings(max_examples=60, deadline=None)
 def test_near_duplicates_are_the_connected_groups(shape: tuple[int, int, int], threshold: float, cells: int) -> None:
     vectors = drawn(shape)
     cosines = vectors @ vectors.T

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch.chunking.splitter import Kind, Splitter, passages, sentences
@@ -40,7 +40,6 @@ def document_of(text: str, places: list[tuple[int, int, str]]) -> Document:
 
 
 @given(TEXTS, MARKS, st.sampled_from(get_args(Kind)), st.integers(1, 40), st.integers(0, 39))
-@settings(max_examples=200, deadline=None)
 def test_passages_are_slices_that_ascend_cover_everything_and_keep_to_the_size(
     text: str, places: list[tuple[int, int, str]], kind: Kind, size: int, overlap: int
 ) -> None:
@@ -57,7 +56,6 @@ def test_passages_are_slices_that_ascend_cover_everything_and_keep_to_the_size(
 
 
 @given(TEXTS)
-@settings(max_examples=100, deadline=None)
 def test_sentences_partition_the_text(text: str) -> None:
     spans = sentences(text)
     assert all(a[1] <= b[0] for a, b in pairwise(spans))
@@ -176,7 +174,6 @@ def test_time_is_linear_whatever_the_text(unit: str) -> None:
 
 
 @given(st.text(max_size=300), st.integers(4, 64))
-@settings(max_examples=150, deadline=None)
 def test_the_default_encoders_tokens_stay_within_the_size(default_encoder: Encoder, text: str, size: int) -> None:
     found = passages(Document("x", text), Splitter(size=size), default_encoder.count_tokens)
     assert all(count <= size for count in default_encoder.count_tokens([p.text for p in found]))

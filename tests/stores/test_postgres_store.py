@@ -15,7 +15,7 @@ import pytest
 from helpers.postgres import missing, new_database
 from helpers.reading import counts, full_document, rows, titles, version
 from helpers.stores import DIM, entry, source, vectors_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch import Document, Index, admin
@@ -135,7 +135,6 @@ FREQUENT = ["tea", "word", "common1", "common2", "thing3", "thing4", "milk", "en
 
 
 @given(st.lists(st.sampled_from(FREQUENT), min_size=1), st.integers(1, 60))
-@settings(max_examples=40, deadline=None)
 def test_frequent_words_are_scored_for_the_best_passages_alone_without_a_difference(
     both: tuple[StoreReader, StoreReader], words: list[str], k: int
 ) -> None:
