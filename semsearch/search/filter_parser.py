@@ -13,6 +13,8 @@ else its file's time (`mtime`); 2024-01-31 is all of that day, on this computer'
     ~ 'a*'                                    * any text, ? one character, case as for like; for `path` see `globs`
     contains x                                the value is in the list, or is a part of the text, case as for like
 
+A list is (=, in) what one of its values is: `tags = faq` finds what has faq among its tags. A comparison with < or > is
+of a value alone.
 Values are numbers, dates, true, false, null, or text, in quotes where it has spaces or looks like one of those
 (quotes double inside: 'it''s'). Values of two types are never equal, nor is either smaller: 5 is not '5'.
 Where a field is missing or null, every comparison is false, except `not exists` and `= null`; `not (…)` negates the

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from semsearch.types import Hit, JsonObject, Results
 
 
-def results_object(results: Results, head: JsonObject, *, explain: bool = False) -> JsonObject:
+def results_object(results: Results, head: JsonObject, *, explain: bool = False, with_file: bool = False) -> JsonObject:
     """The JSON object of one query. `head` are the fields about index and encoder."""
     return {
         "schema": 1,
@@ -19,16 +19,17 @@ def results_object(results: Results, head: JsonObject, *, explain: bool = False)
         **head,
         "mode": results.query.mode,
         "took_ms": {name: round(ms, 3) for name, ms in results.took_ms.items()},
-        "hits": [hit_object(hit) for hit in results],
+        "hits": [hit_object(hit, with_file=with_file) for hit in results],
         "good_match": results.good_match,
         "warnings": list(results.warnings),
         **({"explain": explanation(results)} if explain else {}),
     }
 
 
-def hit_object(hit: Hit) -> JsonObject:
-    """The JSON object of one hit."""
-    shown = {field.name: getattr(hit, field.name) for field in fields(hit) if field.name != "parts"}
+def hit_object(hit: Hit, *, with_file: bool = False) -> JsonObject:
+    """The JSON object of one hit; `with_file`: with its place on this machine, which a server does not tell."""
+    left_out = {"parts"} if with_file and hit.file else {"parts", "file"}
+    shown = {field.name: getattr(hit, field.name) for field in fields(hit) if field.name not in left_out}
     shown["score"] = round(hit.score, 6)
     shown["strength"] = None if hit.strength is None else rounded_down(hit.strength, 4)
     shown["scores"] = {name: round(value, 6) for name, value in hit.scores.items()}

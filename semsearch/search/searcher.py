@@ -279,4 +279,5 @@ def _hit(rank: int, group: CollapsedHit, candidates: Candidates, ranking: Rankin
         match="likely" if group.strength is None and best.id in candidates.complete else strength.match(group.strength),
         more_in_document=group.more,
         near_copies=group.copies,
+        file=None if best.path is None else f"{(best.root or '').rstrip('/')}/{best.path}",
     )

@@ -90,6 +90,7 @@ class Hit:
     (at least 0.99), likely (0.9), weak; none in an answer without a good match. `text` is the passage,
     `document_text[start:end]`. `rerank` in 0..1 is the chance that it answers the query, as a reranker that has read
     both says; None for a hit that was not read again.
+    `file` is the absolute path of its file; None for a document that is from none.
     """
 
     rank: int
@@ -111,6 +112,7 @@ class Hit:
     parts: Mapping[str, float] = field(default_factory=dict)
     match: Match = "none"
     rerank: float | None = None
+    file: str | None = None
 
 
 _HIT_COLUMNS: dict[str, type] = {

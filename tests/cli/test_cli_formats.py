@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,7 +37,8 @@ def answer(*found: Hit, name: str = "1", **asked: Any) -> hits.Answer:
 
 
 def written(capsys: pytest.CaptureFixture[str], shape: hits.Format, *answers: hits.Answer, **how: bool) -> str:
-    hits.write(answers, shape, **{"batch": False, "explain": False, **how})
+    batch, explain = how.pop("batch", False), how.pop("explain", False)
+    hits.write(answers, hits.Layout(shape, **how), batch=batch, explain=explain)
     return capsys.readouterr().out
 
 
@@ -101,6 +104,24 @@ def test_no_cell_is_a_formula_for_a_spreadsheet(
     for row in rows:
         assert all(row[name].startswith("'") for name in ("query", "text", "heading", "path", "document"))
         assert row["rank"].isdigit() and float(row["score"])  # numbers stay numbers
+
+
+def test_paths_open_from_the_current_folder_and_absolute_ones_from_any(
+    capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["notes/a.md", "two\nlines.md", os.fsdecode(b"caf\xe9.md")]
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("A text.")
+    printable = [os.fsencode(tmp_path / name).decode("utf-8", "backslashreplace") for name in names]
+    found = answer(*(hit(at, path=name, file=printable[at]) for at, name in enumerate(names)))
+    monkeypatch.chdir(tmp_path / "notes")
+    hits.write([found], hits.Layout("paths", null=True), batch=False, explain=False)
+    shown = capfdbinary.readouterr().out.split(b"\0")
+    assert shown[0] == b"a.md" and shown.pop() == b""
+    assert all(Path(os.fsdecode(path)).is_file() for path in shown) and len(shown) == 3
+    hits.write([found], hits.Layout("paths", absolute=True), batch=False, explain=False)
+    assert capfdbinary.readouterr().out.splitlines()[0] == os.fsencode(tmp_path / "notes" / "a.md")
 
 
 def test_paths_are_each_named_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,7 +33,7 @@ def notes(cli: CommandLine, tmp_path: Path) -> CommandLine:
 
 
 def paths(cli: CommandLine, *arguments: object, **how: str) -> list[str]:
-    return cli.ok("query", *arguments, "--format", "paths", **how).lines
+    return [hit["path"] for hit in cli.ok("query", *arguments, "--json", **how).json["hits"]]
 
 
 def test_json_has_exactly_the_keys_of_the_contract(notes: CommandLine) -> None:
@@ -45,9 +45,12 @@ def test_json_has_exactly_the_keys_of_the_contract(notes: CommandLine) -> None:
     hit = shown["hits"][0]
     assert set(hit) == {
         "rank", "id", "score", "strength", "path", "document", "start", "end", "line", "page", "heading", "text",
-        "scores", "match", "metadata", "more_in_document",
+        "scores", "match", "metadata", "more_in_document", "file",
     }  # fmt: skip
     assert (hit["rank"], hit["path"], hit["line"]) == (1, "garage/diesel.txt", 1)
+    assert Path(hit["file"]).read_text(encoding="utf-8") == TEXTS["garage/diesel.txt"]
+    opened = notes.ok("query", "diesel engine", "-k", 1, "--format", "paths", "--absolute").lines
+    assert opened == [hit["file"]]
     assert set(hit["scores"]) == {"cosine", "bm25"}
     assert TEXTS["garage/diesel.txt"][hit["start"] : hit["end"]] == hit["text"]
 
@@ -101,9 +104,11 @@ def test_like_takes_a_passage_a_document_or_a_file(notes: CommandLine, tmp_path:
     for example in (diesel["id"], f"passage:{diesel['id']}", diesel["document"], f"document:{diesel['document']}"):
         found = paths(notes, "--like", example, "--mode", "semantic", "-k", 1)
         assert found == ["garage/petrol.txt"]  # the example itself is no answer
-        assert notes.ok("similar", example, "-k", 1, "--format", "paths").lines == found
+        (similar,) = notes.ok("similar", example, "-k", 1, "--format", "jsonl").lines
+        assert [json.loads(similar)["path"]] == found
     (tmp_path / "example.txt").write_text("Flour, water and salt make bread.", encoding="utf-8")
-    assert notes.ok("similar", tmp_path / "example.txt", "-k", 1, "--format", "paths").lines == ["kitchen/bread.txt"]
+    opened = notes.ok("similar", tmp_path / "example.txt", "-k", 1, "--format", "paths").lines
+    assert opened == [str(tmp_path / "notes" / "kitchen" / "bread.txt")]
     assert notes("similar", "nothing-of-the-kind").code == 3
 
 

@@ -124,7 +124,8 @@ def passes(tree: Filter, value: Any) -> bool:
         case Exists():
             return value is not None
         case In(_, choices):
-            return any(same_type(value, choice) and value == choice for choice in choices)
+            there = value if isinstance(value, list) else [value]
+            return any(same_type(one, choice) and one == choice for one in there for choice in choices)
         case Like(_, pattern):
             return isinstance(value, str) and like(value.translate(LOWER), pattern.translate(LOWER))
         case Contains(_, part):
@@ -134,6 +135,8 @@ def passes(tree: Filter, value: Any) -> bool:
         case Compare(_, op, Date(day)):
             dated = isinstance(value, str) and value[:4].isdigit() and value[4:5] == "-" and value[5:7].isdigit()
             return dated and len(value) >= 7 and ORDER[op](value[: len(day)].replace(" ", "T"), day)
+        case Compare(_, "=", other) if isinstance(value, list):
+            return any(same_type(item, other) and item == other for item in value)
         case Compare(_, op, other):
             return same_type(value, other) and ORDER[op](value, other)
     raise AssertionError(tree)

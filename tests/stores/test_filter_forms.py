@@ -78,7 +78,15 @@ def test_equal_values_are_found_in_every_document_that_has_them(database: sqlite
     for value in [one for one in VALUES if isinstance(one, str | int | float)]:
         for key in KEYS:
             tree = Compare(Field((key,)), "=", value)
-            right = [
-                one.get(key) == value and isinstance(one.get(key), bool) == isinstance(value, bool) for one in DOCUMENTS
-            ]
+            right = [any(is_equal(each, value) for each in listed(one.get(key))) for one in DOCUMENTS]
             assert [bool(one) for _, one in passing(database, *compiled(database, tree))] == right, tree
+
+
+def listed(value: object) -> list[object]:
+    """The items of a list, or the value alone."""
+    return value if isinstance(value, list) else [value]
+
+
+def is_equal(one: object, other: object) -> bool:
+    """Whether two JSON values are equal: true is not 1."""
+    return one == other and isinstance(one, bool) == isinstance(other, bool)

@@ -6,11 +6,14 @@ In CSV and TSV a text that a spreadsheet could take for a formula begins with an
 from __future__ import annotations
 
 import csv
+import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from semsearch.cli.output import console
@@ -46,14 +49,26 @@ class Answer:
 
 def as_object(answer: Answer, *, explain: bool = False) -> JsonObject:
     """The JSON object of one query."""
-    return results_object(answer.results, answer.head, explain=explain)
+    return results_object(answer.results, answer.head, explain=explain, with_file=True)
 
 
-def write(answers: Iterable[Answer], shape: Format, *, batch: bool, explain: bool, raw: bool = False) -> None:
-    """Print the answers. With `batch` there may be several queries, so each line names its query.
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A format with its options.
 
-    raw: leave cells that begin as a formula as they are, for programs.
+    raw: cells that begin as a formula stay as they are, for programs. absolute: paths, all of them. null: a NUL after
+    each path in place of a line break.
     """
+
+    shape: Format
+    raw: bool = False
+    absolute: bool = False
+    null: bool = False
+
+
+def write(answers: Iterable[Answer], layout: Layout, *, batch: bool, explain: bool) -> None:
+    """Print the answers. With `batch` there may be several queries, so each line names its query."""
+    shape, raw = layout.shape, layout.raw
     if shape == "json":
         named = [(answer.id, as_object(answer, explain=explain)) for answer in answers]
         objects = [{"id": id_, **shown} if batch else shown for id_, shown in named]
@@ -65,16 +80,42 @@ def write(answers: Iterable[Answer], shape: Format, *, batch: bool, explain: boo
     elif shape == "tsv":
         _cells(answers, COLUMNS[not batch :], lambda row: print(*row, sep="\t"), raw=raw)  # no cell has a tab
     elif shape == "paths":
-        for path in dict.fromkeys(hit.path for answer in answers for hit in answer.results):
-            print(console.safe(path))
+        _paths(answers, layout)
     else:
         for answer in answers:
             {"jsonl": _jsonl, "md": _md, "trec": _trec}[shape](answer, batch)
 
 
 def _jsonl(answer: Answer, batch: bool) -> None:
-    for shown in [{"id": answer.id, **as_object(answer)}] if batch else map(hit_object, answer.results):
+    for shown in [{"id": answer.id, **as_object(answer)}] if batch else _objects(answer.results):
         print(console.dumps(shown))
+
+
+def _objects(results: Results) -> list[JsonObject]:
+    return [hit_object(hit, with_file=True) for hit in results]
+
+
+def _paths(answers: Iterable[Answer], layout: Layout) -> None:
+    """The file of each hit, once, as it is opened from the current folder; the id of a document without a file."""
+    for hit in {hit.file or hit.path: hit for answer in answers for hit in answer.results}.values():
+        path = hit.path if hit.file is None else _opened(hit.file, absolute=layout.absolute)
+        if layout.null:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(os.fsencode(path) + b"\0")
+        else:
+            print(console.safe(path))
+
+
+def _opened(file: str, *, absolute: bool) -> str:
+    """The path by which a file is opened: below the current folder relative to it, unless it is to be absolute.
+
+    Bytes of its name that are not UTF-8 are written as \\xe9 in an index.
+    """
+    if not Path(file).exists():
+        named = re.sub(r"\\x([89a-f][0-9a-f])", lambda byte: chr(0xDC00 + int(byte[1], 16)), file)
+        file = named if Path(named).exists() else file
+    here = Path.cwd()
+    return file if absolute or not Path(file).is_relative_to(here) else str(Path(file).relative_to(here))
 
 
 def _cells(

@@ -58,6 +58,13 @@ class HitOptions:
         bool,
         flag("--raw", "CSV and TSV for programs: without the ' before a text that could be a formula.", heading=OUTPUT),
     ] = False
+    absolute: Annotated[
+        bool, flag("--absolute", "Paths: absolute, not as seen from the current folder.", heading=OUTPUT)
+    ] = False
+    null: Annotated[
+        bool,
+        flag("--null", "Paths: a NUL after each, not a line break, for xargs -0.", "-0", heading=OUTPUT),
+    ] = False
     fail_empty: Annotated[bool, flag("--fail-empty", "Exit 1 if there are no hits.", heading=OUTPUT)] = False
     device: DeviceOption = None
     trust: TrustFlag = False
@@ -73,6 +80,8 @@ class HitOptions:
         """The format, which is never auto. Raises UsageError where --json and --format disagree."""
         if self.as_json and self.shape not in ("auto", "json"):
             raise UsageError(f"--json and --format {self.shape} exclude each other.", "Choose one.")
+        if (self.absolute or self.null) and self.shape != "paths":
+            raise UsageError("--absolute and -0 are options of --format paths.", "Add it; JSON has both paths.")
         if self.shape != "auto":
             return self.shape
         return "json" if self.as_json else "table" if sys.stdout.isatty() else "jsonl"
@@ -94,7 +103,8 @@ class HitOptions:
                     console.note(f"{part}: {console.dumps(shown)}")
 
         with open_index(options, self.name, trust=self.trust) as index:
-            hit_formats.write(answers(index), shape, batch=batch, explain=self.explain, raw=self.raw)
+            layout = hit_formats.Layout(shape, self.raw, self.absolute, self.null)
+            hit_formats.write(answers(index), layout, batch=batch, explain=self.explain)
         if self.fail_empty and not hits:
             sys.stdout.flush()
             raise typer.Exit(1)

@@ -75,7 +75,9 @@ class PostgresFilters(Dialect):
                 condition = f"({kind} = 'string' AND {text} ~ %s AND {there} {op} %s)"
                 return condition, [*names, *names, _ISO, *names, day]
             case Compare(_, "=", operand):
-                return "(d.fields @> %s::jsonb)", [_nested(names, operand)]  # the index of the fields finds these
+                packed = _json(operand)  # the index of the fields finds both
+                both = [_nested(names, packed), _nested(names, f"[{packed}]")]
+                return "(d.fields @> %s::jsonb OR d.fields @> %s::jsonb)", both
             case Compare(_, op, operand):
                 mark, parameter = _parameter(operand)
                 cast = "" if isinstance(operand, str) else "::boolean" if isinstance(operand, bool) else "::numeric"
@@ -84,7 +86,10 @@ class PostgresFilters(Dialect):
                 condition = f"(CASE WHEN {kind} = '{wanted_kind}' THEN {compared} ELSE FALSE END)"
                 return condition, [*names, *names, parameter]
             case In(_, operand):
-                return f"({value} = ANY(%s::text[]::jsonb[]))", [*names, [_json(one) for one in operand]]
+                choices = [_json(one) for one in operand]
+                alone: SQL = (f"({value} = ANY(%s::text[]::jsonb[]))", [*names, choices])
+                item = f"({kind} = 'array' AND {value} @> ANY(%s::text[]::jsonb[]))"
+                return joined(" OR ", [alone, (item, [*names, *names, [f"[{one}]" for one in choices]])])
             case Like(_, pattern):
                 condition, values = _like(text, pattern)
                 return f"({kind} = 'string' AND {condition})", [*names, *(names if values else []), *values]
@@ -123,9 +128,8 @@ def _json(value: Any) -> str:
     return json.dumps(stored(value) if isinstance(value, str) else value)
 
 
-def _nested(names: Sequence[str], value: Any) -> str:
-    """{"a": {"b": value}} for the path a.b, as JSON."""
-    packed = _json(value)
+def _nested(names: Sequence[str], packed: str) -> str:
+    """{"a": {"b": value}} for the path a.b and a value, as JSON."""
     for name in reversed(names):
         packed = f"{{{json.dumps(name)}: {packed}}}"
     return packed
