@@ -40,7 +40,9 @@ from semsearch import Index
 from semsearch.evaluation.environment import caption
 from semsearch.stores.local import LocalReader
 from semsearch.stores.local.filtering.allowed import AllowedIds
-from semsearch.stores.local.full_text import lexical
+from semsearch.stores.local.full_text.matching import Fts5Matching
+from semsearch.stores.sql import lexical_search
+from semsearch.stores.sql.query_terms import query_terms
 from semsearch.types import Document
 from semsearch.utils.languages import stop_words
 from semsearch.utils.vectors import unit_rows
@@ -160,7 +162,8 @@ def _same(reader: LocalReader, text: str, allowed: AllowedIds | None = None) -> 
     """The share of the ten best passages that FTS5 alone gives too."""
     fast = reader.lexical(text, DEPTH, allowed).ids[:K]
     with reader.snapshot():
-        right = lexical.search(reader.connection.raw, text, DEPTH, None if allowed is None else allowed.ids)
+        alone = Fts5Matching(reader.connection.raw, None if allowed is None else allowed.ids)
+        right = lexical_search.search(alone, query_terms(text), DEPTH)
     names = right.ids[:K]
     return len(set(fast) & set(names)) / max(1, len(names))
 

@@ -18,10 +18,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 from semsearch.errors import MissingExtra, NotFound, SemsearchError, UsageError
 from semsearch.utils.untrusted import one_line
+
+Ray: TypeAlias = Any  # the package, and what it gives: it has no types
 
 NAMESPACE = "semsearch"
 REACH_SECONDS = 5.0
@@ -78,7 +80,7 @@ def workers(text: str) -> tuple[int, int]:
 
 
 @contextmanager
-def connected(engine: Engine) -> Iterator[Any]:
+def connected(engine: Engine) -> Iterator[Ray]:
     """Ray, connected to the cluster. Raises MissingExtra; NotFound, UsageError, SemsearchError if that fails."""
     ray = imported()
     if ray.is_initialized():  # by a program that uses semsearch as a library
@@ -102,7 +104,7 @@ def connected(engine: Engine) -> Iterator[Any]:
                 ray.shutdown()
 
 
-def imported() -> Any:
+def imported() -> Ray:
     """The package Ray with Ray Data. Raises MissingExtra."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # of what goes wrong Ray raises what matters

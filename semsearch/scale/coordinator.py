@@ -13,9 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
-from semsearch.scale.cluster import NAMESPACE
+from semsearch.scale.cluster import NAMESPACE, Ray
 
 CHUNK = 2**24  # bytes of a file that are passed at a time
 
@@ -71,9 +70,9 @@ class Coordinator:
 
 
 @contextmanager
-def started(ray: Any, files: dict[str, str]) -> Iterator[tuple[str, Any]]:
+def started(ray: Ray, files: dict[str, str]) -> Iterator[tuple[str, Ray]]:
     """The actor of the driver's machine from which the others fetch the encoder, and its name."""
-    strategies: Any = import_module("ray.util.scheduling_strategies")
+    strategies: Ray = import_module("ray.util.scheduling_strategies")
     name = f"coordinator-{os.getpid()}-{secrets.token_hex(6)}"
     here = strategies.NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     actor = ray.remote(Coordinator).options(name=name, num_cpus=0, scheduling_strategy=here, namespace=NAMESPACE)

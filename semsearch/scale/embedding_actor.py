@@ -9,7 +9,7 @@ import os
 import socket
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from semsearch import __version__
 from semsearch.chunking.splitter import Splitter
@@ -17,7 +17,7 @@ from semsearch.encoders.encoder import Encoder
 from semsearch.encoders.index_encoder import LazyEncoder
 from semsearch.errors import SemsearchError
 from semsearch.scale import encoder_files
-from semsearch.scale.cluster import NAMESPACE, imported
+from semsearch.scale.cluster import NAMESPACE, Ray, imported
 from semsearch.scale.part_encoder import PartEncoder
 from semsearch.scale.parts import Part
 from semsearch.scale.store_writes import StoreWrites, Target
@@ -96,5 +96,5 @@ class EmbeddingActor:
         content: bytes = self._get("read", name, at)
         return content
 
-    def _get(self, question: str, *arguments: object) -> Any:
+    def _get(self, question: str, *arguments: object) -> Ray:
         return self._ray.get(getattr(self._coordinator, question).remote(*arguments))

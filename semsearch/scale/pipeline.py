@@ -12,11 +12,11 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from semsearch import __version__
 from semsearch.errors import SemsearchError
-from semsearch.scale.cluster import Engine, imported, most_workers
+from semsearch.scale.cluster import Engine, Ray, imported, most_workers
 from semsearch.scale.embedding_actor import EmbeddingActor, JobSettings
 from semsearch.scale.keys import DocumentKeys
 from semsearch.scale.parts import Answer, parts
@@ -34,8 +34,8 @@ AGAIN = "What is embedded stays: run the same command again."
 
 
 def dataset(
-    ray: Any, shards: Sequence[Shard], how: JobSettings, engine: Engine, coordinator: str, present: DocumentKeys
-) -> Any:
+    ray: Ray, shards: Sequence[Shard], how: JobSettings, engine: Engine, coordinator: str, present: DocumentKeys
+) -> Ray:
     """The answers to all parts as a dataset, not begun yet; documents that are `present` are left out.
 
     Raises UsageError where the workers do not fit on the nodes that are alive now.
@@ -64,7 +64,7 @@ def dataset(
 
 
 @contextmanager
-def _context(ray: Any) -> Iterator[None]:
+def _context(ray: Ray) -> Iterator[None]:
     """Settings of Ray Data for the dataset that is made inside."""
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     current = ray.data.DataContext.get_current()
@@ -76,7 +76,7 @@ def _context(ray: Any) -> Iterator[None]:
         current.target_max_block_size, current.enable_progress_bars = before
 
 
-def answers(ray: Any, dataset: Any, coordinator: Any, patience: float) -> Generator[Answer, None, None]:
+def answers(ray: Ray, dataset: Ray, coordinator: Ray, patience: float) -> Generator[Answer, None, None]:
     """The answers as they arrive; one may come twice.
 
     Raises SemsearchError after so many seconds without one, in which no actor has said that it goes on either.
@@ -111,10 +111,8 @@ def answers(ray: Any, dataset: Any, coordinator: Any, patience: float) -> Genera
                 before, beats = beats, _beats(ray, coordinator)
                 if beats > before:  # a document of many passages
                     continue
-                raise SemsearchError(
-                    f"the job stands still: no result for {patience:g} s.",
-                    f"See `ray status`. {AGAIN}",
-                ) from None
+                reason = f"the job stands still: no result for {patience:g} s."
+                raise SemsearchError(reason, f"See `ray status`. {AGAIN}") from None
             if arrival is None:
                 return
             if isinstance(arrival, BaseException):
@@ -124,7 +122,7 @@ def answers(ray: Any, dataset: Any, coordinator: Any, patience: float) -> Genera
         ended.set()
 
 
-def _beats(ray: Any, coordinator: Any) -> int:
+def _beats(ray: Ray, coordinator: Ray) -> int:
     """How often actors have said so far that they go on."""
     try:
         count_: int = ray.get(coordinator.beats.remote(), timeout=5)
@@ -133,7 +131,7 @@ def _beats(ray: Any, coordinator: Any) -> int:
     return count_
 
 
-def _failure(ray: Any, coordinator: Any, error: BaseException) -> BaseException:
+def _failure(ray: Ray, coordinator: Ray, error: BaseException) -> BaseException:
     """What the job ended with, as an error of our own where it is one."""
     if not isinstance(error, Exception):
         return error
@@ -143,7 +141,7 @@ def _failure(ray: Any, coordinator: Any, error: BaseException) -> BaseException:
         problems = []
     if problems:
         return SemsearchError(f"a worker cannot begin: {problems[0]}", AGAIN)
-    cause: Any = error
+    cause: object = error
     for _ in range(10):
         if isinstance(cause, SemsearchError):
             return cause
@@ -152,13 +150,13 @@ def _failure(ray: Any, coordinator: Any, error: BaseException) -> BaseException:
     return SemsearchError(f"the job failed on Ray: {one_line(lines[-1] if lines else repr(error))}", AGAIN)
 
 
-def _source(shards: Sequence[Shard], keys: Any) -> Any:
+def _source(shards: Sequence[Shard], keys: Ray) -> Ray:
     """A data source of Ray Data with a task for each shard, on the machine of the driver.
 
     keys: a reference to the keys of documents to leave out.
     """
-    data: Any = import_module("ray.data.datasource")
-    metadata: Any = import_module("ray.data.block").BlockMetadata
+    data: Ray = import_module("ray.data.datasource")
+    metadata: Ray = import_module("ray.data.block").BlockMetadata
     sizes = [sum(piece.size for piece in shard) for shard in shards]
 
     class Shards(data.Datasource):  # type: ignore[misc]  # of Ray, which is not imported where it is not used
@@ -169,7 +167,7 @@ def _source(shards: Sequence[Shard], keys: Any) -> Any:
         def estimate_inmemory_data_size(self) -> int:
             return sum(sizes)
 
-        def get_read_tasks(self, parallelism: int, *_: Any, **__: Any) -> list[Any]:
+        def get_read_tasks(self, parallelism: int, *_: object, **__: object) -> list[Ray]:
             return [
                 data.ReadTask(_reading(number, shard, keys), _metadata(metadata, size))
                 for number, (shard, size) in enumerate(zip(shards, sizes, strict=True))
@@ -178,7 +176,7 @@ def _source(shards: Sequence[Shard], keys: Any) -> Any:
     return Shards()
 
 
-def _reading(number: int, shard: Shard, keys: Any) -> Callable[[], Iterable[pyarrow.Table]]:
+def _reading(number: int, shard: Shard, keys: Ray) -> Callable[[], Iterable[pyarrow.Table]]:
     """The function of a task that reads a shard."""
     pieces = [asdict(piece) for piece in shard]
 
@@ -190,7 +188,7 @@ def _reading(number: int, shard: Shard, keys: Any) -> Callable[[], Iterable[pyar
     return read
 
 
-def _metadata(kind: Any, size: int) -> Any:
+def _metadata(kind: Ray, size: int) -> Ray:
     """A description of what a task will read, which differs between versions of Ray."""
     values = {"num_rows": None, "size_bytes": size, "input_files": None, "exec_stats": None}
     return kind(**{name: value for name, value in values.items() if name in kind.__dataclass_fields__})

@@ -1,51 +1,123 @@
-"""What every store shares, whatever it is built on: the report of `Index.info`, and walks over all passages."""
+"""What every store shares, whatever it is built on: what its readers and writers do alike, the report of `Index.info`,
+and walks over all passages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
     from semsearch.stores.protocol import StoreReader
-    from semsearch.types import Ids, JsonObject
+    from semsearch.stores.records import StoreState
+    from semsearch.types import Ids, JsonObject, Metadata
 
 AT_ONCE = 1000  # passages that are read together
 
 
-def info(reader: StoreReader, size: int, backends: Mapping[int, JsonObject], server: str | None = None) -> JsonObject:
-    """The result of `Index.info`. Call it inside a snapshot.
+class Resource(ABC):
+    """What is open until it is closed."""
 
-    size: bytes on disk; backends: by space, what searches it (`backend`, `why`, `cache`, `newer_than_cache`); server:
-    where the documents are, None for this machine.
-    """
-    state = reader.state()
-    return {
-        "name": reader.name,
-        "path": str(reader.location),
-        "server": server,
-        "documents": state.documents,
-        "passages": state.passages,
-        "vectors": sum(state.vectors.values()),
-        "bytes": size,
-        "recipe": state.recipe,
-        "spaces": [
-            {
-                "id": space.id,
-                "encoder": {
-                    **{key: value for key, value in space.info.items() if key != "background"},
-                    "name": space.name,
-                    "fingerprint": space.fingerprint,
-                },
-                "dim": space.dim,
-                "vectors": state.vectors[space.id],
-                **backends[space.id],
+    @abstractmethod
+    def close(self) -> None:
+        """Close the files or connections. Every later call raises SemsearchError."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class BaseReader(Resource):
+    """A store that is open for reading."""
+
+    name: str
+    location: Path
+
+    @abstractmethod
+    def snapshot(self) -> AbstractContextManager[int]:
+        """See `StoreReader.snapshot`."""
+
+    @abstractmethod
+    def state(self) -> StoreState:
+        """See `StoreReader.state`."""
+
+    @abstractmethod
+    def runs(self) -> Iterator[JsonObject]:
+        """See `StoreReader.runs`."""
+
+    @abstractmethod
+    def _size(self) -> int:
+        """Bytes on disk."""
+
+    @abstractmethod
+    def _backend(self, space: int) -> JsonObject:
+        """What searches a space: `backend`, `why`, `cache`, `newer_than_cache`."""
+
+    def _server(self) -> str | None:
+        """Where the documents are; None for this machine."""
+        return None
+
+    def info(self) -> JsonObject:
+        """The result of `Index.info`."""
+        with self.snapshot():
+            state = self.state()
+            return {
+                "name": self.name,
+                "path": str(self.location),
+                "server": self._server(),
+                "documents": state.documents,
+                "passages": state.passages,
+                "vectors": sum(state.vectors.values()),
+                "bytes": self._size(),
+                "recipe": state.recipe,
+                "spaces": [
+                    {
+                        "id": space.id,
+                        "encoder": {
+                            **{key: value for key, value in space.info.items() if key != "background"},
+                            "name": space.name,
+                            "fingerprint": space.fingerprint,
+                        },
+                        "dim": space.dim,
+                        "vectors": state.vectors[space.id],
+                        **self._backend(space.id),
+                    }
+                    for space in state.spaces
+                ],
+                "last_run": next(self.runs(), None),
             }
-            for space in state.spaces
-        ],
-        "last_run": next(reader.runs(), None),
-    }
+
+
+class BaseWriter(Resource):
+    """A store that is open for writing."""
+
+    dry_run = False
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[None]:
+        """See `StoreWriter.transaction`."""
+
+    def revise(
+        self, uri: str, *, new_uri: str | None = None, metadata: Metadata | None = None, title: str | None = None
+    ) -> None:
+        """See `StoreWriter.revise`."""
+        with self.transaction():
+            if metadata is not None:
+                self._refresh(uri, metadata, title)
+            if new_uri is not None:
+                self._rename(uri, new_uri)
+
+    @abstractmethod
+    def _refresh(self, uri: str, metadata: Metadata, title: str | None) -> None: ...
+    @abstractmethod
+    def _rename(self, uri: str, new_uri: str) -> None: ...
 
 
 def texts(reader: StoreReader) -> Iterator[str]:

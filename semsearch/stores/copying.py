@@ -73,8 +73,8 @@ def _copy_documents(
             writer.continue_from("passages", int(begun[0]))
         writer.replace([one.entry for one in run], run[0].space)
         for one in run:
-            for space, known, rows in one.others:
-                writer.put_vectors(space, known, rows)
+            for space, passages, rows in one.others:
+                writer.put_vectors(space, passages, rows)
         done += len(run)
         progress(Progress(done, total, "documents", run[-1].entry.document.id))
 
@@ -129,9 +129,9 @@ def _first(
     parts = [Passage(one.start, one.end, one.text, one.page, one.line, one.heading) for one in reader.passages(ids)]
     for space in spaces:
         pieces = vectors.get(space, [])
-        if document is not None and sum(len(known) for known, _ in pieces) == len(parts) == len(ids):
-            known = np.concatenate([np.zeros(0, np.int64), *(piece for piece, _ in pieces)])
-            if np.array_equal(known, ids):
+        if document is not None and sum(len(passages) for passages, _ in pieces) == len(parts) == len(ids):
+            passages = np.concatenate([np.zeros(0, np.int64), *(piece for piece, _ in pieces)])
+            if np.array_equal(passages, ids):
                 empty = np.zeros((0, _dim(reader, space)), dtype=np.float32)
                 return Entry(
                     document, stamp.source, parts, np.concatenate([empty, *(rows for _, rows in pieces)])

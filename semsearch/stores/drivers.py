@@ -117,8 +117,8 @@ def names() -> tuple[str, ...]:
 
 @cache  # a page asks for the names of the indexes a dozen times
 def _packages(*folders: str) -> tuple[str, ...]:
-    found = {module.name for module in pkgutil.iter_modules(folders) if module.ispkg}
-    return tuple(sorted(found - {SHARED}))
+    packages = {module.name for module in pkgutil.iter_modules(folders) if module.ispkg}
+    return tuple(sorted(packages - {SHARED}))
 
 
 def load(name: str = DEFAULT) -> StoreDriver:

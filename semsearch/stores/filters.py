@@ -165,15 +165,15 @@ def is_of_passages(tree: Filter) -> bool:
     return any(field in OF_PASSAGES for field, _ in fields(tree))
 
 
-def check_keys(tree: Filter, is_known: Callable[[Field], bool], keys: Callable[[], set[str] | None]) -> None:
+def check_keys(tree: Filter, exists: Callable[[Field], bool], keys: Callable[[], set[str] | None]) -> None:
     """Raise UnknownName for a metadata key that no document has: a misspelt one would silently match nothing.
 
     One beside `exists` may be unknown. `keys`: some keys of the metadata; None where there is no document.
     """
     asked = {field for field, node in fields(tree) if not field.builtin and not isinstance(node, Exists)}
     for field in sorted(asked, key=lambda field: field.names):
-        if not is_known(field) and (known := keys()) is not None:
-            raise UnknownName("field", ".".join(field.names), {*BUILTINS, *known})
+        if not exists(field) and (some := keys()) is not None:
+            raise UnknownName("field", ".".join(field.names), {*BUILTINS, *some})
 
 
 def without_date(tree: Compare | In | Like | Contains | Exists) -> Filter:

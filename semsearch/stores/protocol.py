@@ -119,7 +119,7 @@ class StoreReader(Opened, Protocol):
         """The reports of the latest runs of `index`, newest first."""
 
     def info(self) -> JsonObject:
-        """The result of `Index.info`: see `base.info`."""
+        """The result of `Index.info`: see `base.BaseReader.info`."""
 
     # ---- documents and their sources
     def document_ids(

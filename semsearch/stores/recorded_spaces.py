@@ -42,6 +42,6 @@ def recorded(recipe: JsonMapping) -> JsonObject:
 
 def _entry(entry: object) -> tuple[str, bool]:
     """The reference and completeness. A space without a record was left by a run that was killed after its switch."""
-    found = entry if isinstance(entry, dict) else {}
-    encoder = found.get("encoder")
-    return encoder if isinstance(encoder, str) else "", found.get("complete") is not False
+    record = entry if isinstance(entry, dict) else {}
+    encoder = record.get("encoder")
+    return encoder if isinstance(encoder, str) else "", record.get("complete") is not False

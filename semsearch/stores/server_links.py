@@ -67,15 +67,15 @@ def read(location: Path) -> Link:
     """The link at `location`. Raises NotFound, Corrupt, SemsearchError for one of a newer version."""
     file = location / FILE
     try:
-        found = _read(file)
+        record = _read(file)
     except FileNotFoundError:
         raise _missing(location) from None
     except (OSError, ValueError) as error:
         raise Corrupt(f"{file} cannot be read: {error}.", "Remove it, and link the index again.") from error
-    if found.get("format") != FORMAT:
-        reason = f"{file} has format {found.get('format')!r}; this version reads {FORMAT}."
+    if record.get("format") != FORMAT:
+        reason = f"{file} has format {record.get('format')!r}; this version reads {FORMAT}."
         raise SemsearchError(reason, "Install the newer version of semsearch that wrote it.")
-    values = [found.get(field.name) for field in fields(Link)]
+    values = [record.get(field.name) for field in fields(Link)]
     if not all(isinstance(value, str) and value for value in values):
         raise Corrupt(f"{file} is damaged.", "Remove it, and link the index again.")
     return Link(*map(str, values))
@@ -134,10 +134,10 @@ def rename(location: Path, target: Path) -> None:
 
 def _read(file: Path) -> dict[str, object]:
     with file.open("rb") as opened:
-        found = json.loads(opened.read(LARGEST))
-    if not isinstance(found, dict):
+        record = json.loads(opened.read(LARGEST))
+    if not isinstance(record, dict):
         raise ValueError("it is no JSON object")
-    return found
+    return record
 
 
 def _missing(location: Path) -> NotFound:

@@ -147,18 +147,8 @@ def write(folder: Path, space: int, index: VectorIndex, why: str) -> CacheFile:
             f"{folder}: the vector cache could not be written: {error.strerror or error}.",
             "Every search is correct without it, but slower.",
         ) from error
-    return CacheFile(
-        id=0,
-        space=space,
-        file=path.name,
-        bytes=size,
-        sha256=digest,
-        highest_id=highest,
-        count=len(index),
-        spec=f"{index.name} {index.spec}",
-        faiss_version=index.engine,
-        why=why,
-    )
+    spec = f"{index.name} {index.spec}"
+    return CacheFile(0, space, path.name, size, digest, highest, len(index), spec, index.engine, why)
 
 
 def sweep(folder: Path, named: Collection[str]) -> None:

@@ -41,7 +41,6 @@ FUNCTIONS = (  # module:function or module:class.method; an imported function is
     f"{LOCAL}.backup:sync_folder",
     f"{LOCAL}.vectors.space_vectors:SpaceVectors.build_cache",
     f"{LOCAL}.writer:sweep_caches",
-    f"{LOCAL}.writing.spaces:sweep_caches",
     "semsearch.vector_index.cache_files:write",
     "semsearch.vector_index.cache_files:sync_file",
     "semsearch.vector_index.cache_files:sync_folder",
@@ -57,9 +56,9 @@ FUNCTIONS = (  # module:function or module:class.method; an imported function is
     f"{WRITER}.drop_cache",
     f"{WRITER}.record_run",
     f"{WRITER}.compact",
-    f"{WRITER}._remove",
-    f"{WRITER}._insert",
-    f"{WRITER}._insert_vectors",
+    f"{LOCAL}.rows:RowWriter.remove",
+    f"{LOCAL}.rows:RowWriter.insert",
+    f"{LOCAL}.rows:RowWriter.insert_vectors",
 )
 STATEMENTS = (  # how they begin; of two that fit the first counts
     *("BEGIN IMMEDIATE", "COMMIT", "PRAGMA wal_checkpoint", "PRAGMA user_version=", "VACUUM INTO", "VACUUM"),
@@ -70,6 +69,7 @@ STATEMENTS = (  # how they begin; of two that fit the first counts
         "INSERT INTO spaces",
         "INSERT INTO caches",
         "INSERT INTO runs",
+        "INSERT INTO meta",
         "INSERT OR REPLACE INTO meta",
     ),
     *("DELETE FROM vectors", "DELETE FROM passages", "DELETE FROM documents", "DELETE FROM sources"),

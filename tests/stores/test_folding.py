@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import lexical as fts5
 from helpers.oldstore import downgraded
 from helpers.opened import verify
 from helpers.smallstore import filled, names
@@ -160,6 +161,4 @@ def test_postings_made_of_folded_words_agree_with_the_full_text_index(
 
 def lexical_search_alone(store: LocalWriter, query: str) -> list[int]:
     """The passages that FTS5 finds without postings."""
-    from semsearch.stores.local.full_text import lexical
-
-    return np.asarray(lexical.search(store.connection.raw, query, 200).ids).tolist()
+    return np.asarray(fts5.search(store.connection.raw, query, 200).ids).tolist()

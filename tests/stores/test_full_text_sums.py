@@ -22,7 +22,7 @@ def test_the_best_sums_are_those_of_all_places_sorted(seed: int) -> None:
         right[places] += scores
     best = sorted(np.flatnonzero(right).tolist(), key=lambda place: (-right[place], place))[:k]
     found = best_sums(parts, k, sums)
-    assert found.places.tolist() == sorted(best)
+    assert found.keys.tolist() == sorted(best)
     assert found.scores.tolist() == right[sorted(best)].tolist()
     assert not sums.any()
 

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import lexical
 from helpers.smallstore import filled, names
 from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch.errors import UsageError
 from semsearch.stores.local import LocalWriter, open_reader
-from semsearch.stores.local.full_text import lexical, matching
+from semsearch.stores.local.full_text import matching
 from semsearch.stores.protocol import Lexical
 from semsearch.stores.sql import lexical_search, query_terms
 from semsearch.types import Document

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import lexical
 from helpers.oldstore import downgraded
 from helpers.smallstore import filled
 
 from semsearch.errors import Corrupt
 from semsearch.stores.local import LocalReader, LocalWriter, open_reader, open_writer
 from semsearch.stores.local.database import schema
-from semsearch.stores.local.full_text import lexical, matching, postings, sealing
+from semsearch.stores.local.full_text import matching, postings, sealing
 from semsearch.stores.local.full_text.postings import Postings
 from semsearch.stores.local.full_text.segments import posting_crc
 from semsearch.stores.protocol import Lexical

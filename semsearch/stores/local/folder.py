@@ -66,7 +66,7 @@ def remove(folder: Path) -> list[str]:
     try:
         commit_record.forget(folder)
         (folder / DATABASE).unlink(missing_ok=True)  # from here on it is no index
-        for file in [found for pattern in CACHES for found in folder.glob(pattern)]:
+        for file in [file for pattern in CACHES for file in folder.glob(pattern)]:
             file.unlink(missing_ok=True)
     finally:
         lock.release()
@@ -129,7 +129,7 @@ def accept_loss(folder: Path) -> str | None:
 
 def _create_database(folder: Path) -> None:
     """An empty, unfinished database, on disk when this returns."""
-    if remains := [found for pattern in REMAINS for found in folder.glob(pattern)]:
+    if remains := [file for pattern in REMAINS for file in folder.glob(pattern)]:
         for file in remains:
             file.unlink()
         sync_folder(folder)  # SQLite would apply an old log to the new database

@@ -10,7 +10,6 @@ import numpy as np
 from semsearch.stores.postgres.filter_sql import PostgresFilters
 from semsearch.stores.postgres.full_text.words import contains
 from semsearch.stores.postgres.server.connection import Connection
-from semsearch.stores.sql import filters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +36,7 @@ class AllowedPassages:
     def inside(self, ids: Ids) -> NDArray[np.bool_]:
         """(n,) whether each of `ids` passes."""
         if len(self) > MOST_LOADED:
-            sql = f"SELECT id FROM unnest(%s::bigint[]) id WHERE id IN ({self.sql})"
+            sql = f"SELECT id FROM unnest(?::bigint[]) id WHERE id IN ({self.sql})"
             return np.isin(ids, _array(self._connection.rows(sql, [ids.tolist(), *self.values])))
         if self._ids is None:
             self._ids = _array(self._connection.rows(self.sql, self.values))
@@ -49,9 +48,9 @@ def allowed(connection: Connection, condition: Filter | None, must: Sequence[str
 
     Raises as `StoreReader.allowed` does.
     """
-    parts = [] if condition is None else [filters.passages(PostgresFilters(connection), condition)]
+    parts = [] if condition is None else [PostgresFilters(connection).passages(condition)]
     parts += [_containing(entry) for entry in must]
-    parts += [] if ids is None else [("SELECT id FROM passages WHERE id = ANY(%s::bigint[])", [ids.tolist()])]
+    parts += [] if ids is None else [("SELECT id FROM passages WHERE id = ANY(?::bigint[])", [ids.tolist()])]
     sql = " INTERSECT ".join(f"({part})" for part, _ in parts) if len(parts) > 1 else parts[0][0]
     return AllowedPassages(connection, sql, [value for _, values in parts for value in values])
 

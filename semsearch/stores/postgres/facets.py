@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 
-from semsearch.stores.postgres.escapes import restored, stored
 from semsearch.stores.postgres.server.connection import Connection
 from semsearch.stores.sql import facet_counts
 from semsearch.stores.sql.facet_counts import KeyCount
@@ -16,7 +15,7 @@ _ISO = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TEXT = "(m.value #>> '{}') COLLATE \"C\""
 _NUMBER = "CASE WHEN jsonb_typeof(m.value) = 'number' THEN (m.value #>> '{}')::numeric END"
 _TYPE = """CASE jsonb_typeof(m.value) WHEN 'string' THEN 'text' WHEN 'boolean' THEN m.value::text
-    WHEN 'number' THEN CASE WHEN m.value::text ~ '^-?[0-9]+$' THEN 'integer' ELSE 'real' END
+    WHEN 'number' THEN CASE WHEN m.value::text ~ '[.]' THEN 'real' ELSE 'integer' END
     ELSE jsonb_typeof(m.value) END"""
 _KEYS = f"""
     SELECT m.key, {_TYPE} AS type, count(*), count(DISTINCT m.value), min({_NUMBER}), max({_NUMBER}),
@@ -24,11 +23,11 @@ _KEYS = f"""
     FROM documents d, jsonb_each(d.fields) m WHERE jsonb_typeof(m.value) <> 'null' GROUP BY 1, 2 ORDER BY 1, 2"""
 _TEXTS = """
     SELECT m.key, m.value #>> '{}', count(*) FROM documents d, jsonb_each(d.fields) m
-    WHERE jsonb_typeof(m.value) = 'string' AND m.key = ANY(%s::text[]) GROUP BY 1, 2"""
+    WHERE jsonb_typeof(m.value) = 'string' AND m.key = ANY(?::text[]) GROUP BY 1, 2"""
 _LISTED = """
     SELECT m.key, e.value #>> '{}', count(*) FROM documents d, jsonb_each(d.fields) m,
         jsonb_array_elements(CASE WHEN jsonb_typeof(m.value) = 'array' THEN m.value ELSE '[]' END) e
-    WHERE jsonb_typeof(e.value) = 'string' AND m.key = ANY(%s::text[]) GROUP BY 1, 2"""
+    WHERE jsonb_typeof(e.value) = 'string' AND m.key = ANY(?::text[]) GROUP BY 1, 2"""
 _LOADERS = "SELECT s.loader, count(*) FROM documents d JOIN sources s ON s.id = d.source GROUP BY 1"
 _OWN = f"coalesce(d.fields ->> 'date' ~ '{_ISO}', FALSE)"
 _DATES = f"""
@@ -42,14 +41,14 @@ def facets(connection: Connection) -> list[Facet]:
     """See `facet_counts.facets`. Call it inside a snapshot."""
 
     def values_of(kind: str, keys: list[str]) -> Iterable[tuple[str, str, int]]:
-        rows = connection.rows(_TEXTS if kind == "words" else _LISTED, (list(map(stored, keys)),))
-        return [(restored(key), restored(value), count) for key, value, count in rows]
+        return connection.rows(_TEXTS if kind == "words" else _LISTED, (keys,))
 
     counts = [_key_count(*row) for row in connection.rows(_KEYS)]
-    loaders = [(restored(loader), count) for loader, count in connection.rows(_LOADERS)]
     first, last, oldest, newest = connection.rows(_DATES)[0]
     days = [day for day in (first, last, _day(oldest), _day(newest)) if day is not None]
-    return facet_counts.facets(counts, values_of, loaders, (min(days, default=None), max(days, default=None)))
+    return facet_counts.facets(
+        counts, values_of, connection.rows(_LOADERS), (min(days, default=None), max(days, default=None))
+    )
 
 
 def _key_count(
@@ -58,7 +57,7 @@ def _key_count(
     low, high, dates = rest
     numbers = least is not None and most is not None
     ends = (_number(least), _number(most)) if numbers else (low, high)
-    return KeyCount(restored(key), kind, documents, distinct, *ends, int(str(dates)))
+    return KeyCount(key, kind, documents, distinct, *ends, int(str(dates)))
 
 
 def _number(value: Decimal | None) -> int | float:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from semsearch.stores.filters import Compare, Contains, Date, Exists, In, Like, like_escaped
-from semsearch.stores.postgres.escapes import restored, restored_or_none, stored
-from semsearch.stores.postgres.server.connection import Connection, Row
+from semsearch.stores.postgres.server.connection import Connection
+from semsearch.stores.postgres.server.escapes import stored
+from semsearch.stores.sql.database import Row
 from semsearch.stores.sql.filters import DOCUMENTS, SQL, Dialect, joined
 from semsearch.utils import globs
 
@@ -22,7 +23,7 @@ NOTHING: SQL = ("FALSE", [])
 class PostgresFilters(Dialect):
     """The dialect of PostgreSQL."""
 
-    mark, false, loader, mtime = "%s", "FALSE", "s.loader", "s.mtime_ns"
+    false, loader, mtime = "FALSE", "s.loader", "s.mtime_ns"
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -36,15 +37,15 @@ class PostgresFilters(Dialect):
         """
         globs.path_regex(pattern)  # an invalid one is an error with no document, too
         literal = max((part for part in _WILD.split(pattern) if part != "."), key=len, default="")
-        part = f"%{like_escaped(stored(literal))}%"
+        part = f"%{like_escaped(literal)}%"
         sql = f"""SELECT d.id, d.uri, s.path, s.root FROM {DOCUMENTS}
-                  WHERE d.uri LIKE %s OR s.path LIKE %s OR s.root LIKE %s"""
+                  WHERE d.uri LIKE ? OR s.path LIKE ? OR s.root LIKE ?"""
         numbers = [
             number
             for number, uri, path, root in self.rows(sql, (part, part, part))
-            if globs.matches_document(pattern, restored(uri), restored_or_none(path), restored_or_none(root))
+            if globs.matches_document(pattern, uri, path, root)
         ]
-        return "(d.id = ANY(%s::bigint[]))", [numbers]
+        return "(d.id = ANY(?::bigint[]))", [numbers]
 
     def of_builtin(self, tree: Any, column: str) -> SQL:
         match tree:
@@ -52,10 +53,10 @@ class PostgresFilters(Dialect):
                 mark, value = _parameter(operand)
                 return f"{column} {op} {mark}", [value]
             case In(_, operand):
-                texts = [stored(one) for one in operand if isinstance(one, str)]
+                texts = [one for one in operand if isinstance(one, str)]
                 numbers = [str(one) for one in operand if not isinstance(one, str)]
                 kind, values = ("text", texts) if texts else ("numeric", numbers)
-                return f"{column} = ANY(%s::{kind}[])", [values]
+                return f"{column} = ANY(?::{kind}[])", [values]
             case Like(_, pattern):
                 return _like(column, pattern)
             case Contains(_, operand) if isinstance(operand, str):
@@ -64,37 +65,36 @@ class PostgresFilters(Dialect):
 
     def of_metadata(self, tree: Any) -> SQL:
         """The operator -> finds keys of objects alone, and NULL elsewhere."""
-        names = [stored(name) for name in tree.field.names]
-        value = "(d.fields" + " -> %s::text" * len(names) + ")"
+        names = list(tree.field.names)
+        value = "(d.fields" + " -> ?::text" * len(names) + ")"
         kind, text = f"jsonb_typeof{value}", f"({value} #>> '{{}}') COLLATE \"C\""
         match tree:
             case Exists():
                 return f"{kind} <> 'null'", names
             case Compare(_, op, Date(day)):
                 there = f"replace(substr({text}, 1, {len(day)}), ' ', 'T') COLLATE \"C\""
-                condition = f"({kind} = 'string' AND {text} ~ %s AND {there} {op} %s)"
+                condition = f"({kind} = 'string' AND {text} ~ ? AND {there} {op} ?)"
                 return condition, [*names, *names, _ISO, *names, day]
             case Compare(_, "=", operand):
                 packed = _json(operand)  # the index of the fields finds both
                 both = [_nested(names, packed), _nested(names, f"[{packed}]")]
-                return "(d.fields @> %s::jsonb OR d.fields @> %s::jsonb)", both
+                return "(d.fields @> ?::jsonb OR d.fields @> ?::jsonb)", both
             case Compare(_, op, operand):
                 mark, parameter = _parameter(operand)
                 cast = "" if isinstance(operand, str) else "::boolean" if isinstance(operand, bool) else "::numeric"
                 compared = f"({text}){cast} {op} {mark}"
-                wanted_kind = _kind(operand)
-                condition = f"(CASE WHEN {kind} = '{wanted_kind}' THEN {compared} ELSE FALSE END)"
+                condition = f"(CASE WHEN {kind} = '{_kind(operand)}' THEN {compared} ELSE FALSE END)"
                 return condition, [*names, *names, parameter]
             case In(_, operand):
                 choices = [_json(one) for one in operand]
-                alone: SQL = (f"({value} = ANY(%s::text[]::jsonb[]))", [*names, choices])
-                item = f"({kind} = 'array' AND {value} @> ANY(%s::text[]::jsonb[]))"
+                alone: SQL = (f"({value} = ANY(?::text[]::jsonb[]))", [*names, choices])
+                item = f"({kind} = 'array' AND {value} @> ANY(?::text[]::jsonb[]))"
                 return joined(" OR ", [alone, (item, [*names, *names, [f"[{one}]" for one in choices]])])
             case Like(_, pattern):
                 condition, values = _like(text, pattern)
                 return f"({kind} = 'string' AND {condition})", [*names, *(names if values else []), *values]
             case Contains(_, operand):
-                in_list: SQL = (f"({kind} = 'array' AND {value} @> %s::jsonb)", [*names, *names, f"[{_json(operand)}]"])
+                in_list: SQL = (f"({kind} = 'array' AND {value} @> ?::jsonb)", [*names, *names, f"[{_json(operand)}]"])
                 if not isinstance(operand, str):
                     return in_list
                 condition, values = _like(text, f"%{like_escaped(operand)}%")
@@ -102,22 +102,21 @@ class PostgresFilters(Dialect):
         raise AssertionError(f"no SQL for {tree!r}")
 
     def some_keys(self) -> set[str]:
-        rows = self.rows("SELECT DISTINCT jsonb_object_keys(fields) FROM documents LIMIT 200")
-        return {restored(key) for (key,) in rows}
+        return {key for (key,) in self.rows("SELECT DISTINCT jsonb_object_keys(fields) FROM documents LIMIT 200")}
 
 
 def _like(text: str, pattern: str) -> SQL:
     """Whether a text fits a pattern. A backslash at its end fits nothing, where PostgreSQL raises an error."""
     if (len(pattern) - len(pattern.rstrip("\\"))) % 2:
         return NOTHING
-    return f'(lower({text} COLLATE "C") LIKE %s)', [stored(pattern).translate(_LOWER)]
+    return f'(lower({text} COLLATE "C") LIKE ?)', [pattern.translate(_LOWER)]
 
 
 def _parameter(operand: Any) -> tuple[str, Any]:
     """The mark of a value with its type, and the value as it is passed."""
     if isinstance(operand, str):
-        return "%s", stored(operand)
-    return ("%s::boolean", operand) if isinstance(operand, bool) else ("%s::numeric", repr(operand))
+        return "?", operand
+    return ("?::boolean", operand) if isinstance(operand, bool) else ("?::numeric", repr(operand))
 
 
 def _kind(operand: Any) -> str:
@@ -131,5 +130,5 @@ def _json(value: Any) -> str:
 def _nested(names: Sequence[str], packed: str) -> str:
     """{"a": {"b": value}} for the path a.b and a value, as JSON."""
     for name in reversed(names):
-        packed = f"{{{json.dumps(name)}: {packed}}}"
+        packed = f"{{{_json(name)}: {packed}}}"
     return packed

@@ -7,37 +7,34 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from semsearch.errors import Unreadable
 from semsearch.stores import machine_recipes
 from semsearch.stores.entry_checks import furniture, keywords
-from semsearch.stores.postgres.escapes import restored, stored, stored_json, stored_or_none
 from semsearch.stores.postgres.full_text import words
-from semsearch.stores.postgres.server.connection import Connection, Row
-from semsearch.stores.postgres.server.schema import vectors_table
+from semsearch.stores.postgres.server.connection import Connection
+from semsearch.stores.postgres.server.escapes import stored, stored_json
+from semsearch.stores.postgres.server.schema import LONGEST_KEY, vectors_table
 from semsearch.stores.postgres.server.vector_types import packed
 from semsearch.stores.postgres.space_vectors import SpaceVectors
-from semsearch.stores.records import Entry, meta_hash, packed_marks, stable_id, text_hash, to_json
+from semsearch.stores.records import Entry, stable_id
+from semsearch.stores.sql.rows import PASSAGE, document_values, passage_values
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
-
-def excluded(columns: str) -> str:
-    """The values of a row that was not inserted because there is one already."""
-    return ", ".join(f"excluded.{name}" for name in columns.split(", "))
-
-
-SPACES = "spaces"  # held by all who write documents, and alone by the one who switches to another space or removes one
-_DOCUMENT = "id, uri, source, sha256, meta_sha256, size, lines, title, metadata, fields, marks, body"
-_PASSAGE = 'id, stable_id, document, position, start, "end", page, line, heading, text'
-_INSERT_DOCUMENTS = f"""INSERT INTO documents ({_DOCUMENT})
-    SELECT {_DOCUMENT.replace("fields", "fields::jsonb")}
-    FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::bigint[], %s::boolean[], %s::text[],
-        %s::text[], %s::text[], %s::text[], %s::text[])
-    given ({_DOCUMENT}) ORDER BY uri COLLATE "C" ON CONFLICT (uri) DO NOTHING RETURNING uri"""
-_INSERT_PASSAGE = f"""INSERT INTO passages ({_PASSAGE}) VALUES (%s, %s::uuid{", %s" * 8})
-    ON CONFLICT (stable_id) DO UPDATE SET ({_PASSAGE}) = ({excluded(_PASSAGE)})"""
+_TYPES = {  # of the columns of documents
+    "id": "bigint", "uri": "text", "source": "bigint", "sha256": "text", "meta_sha256": "text", "size": "bigint",
+    "lines": "boolean", "title": "text", "metadata": "text", "marks": "text", "fields": "jsonb", "body": "text",
+}  # fmt: skip
+_INSERT_DOCUMENTS = f"""INSERT INTO documents ({", ".join(_TYPES)})
+    SELECT {", ".join(f"{name}::{kind}" for name, kind in _TYPES.items())}
+    FROM unnest({", ".join(f"?::{kind.replace('jsonb', 'text')}[]" for kind in _TYPES.values())})
+    one ({", ".join(_TYPES)}) ORDER BY uri COLLATE "C" ON CONFLICT (uri) DO NOTHING RETURNING uri"""
+_PASSAGE = f"{PASSAGE}, stable_id"
+_INSERT_PASSAGE = f"""INSERT INTO passages ({_PASSAGE}) VALUES (?{", ?" * 8}, ?::uuid)
+    ON CONFLICT (stable_id) DO UPDATE SET ({_PASSAGE}) = (excluded.{_PASSAGE.replace(", ", ", excluded.")})"""
 _INSERT_WORDS = """INSERT INTO words (passage, tokens, vector, characters, grams)
-    VALUES (%s, %s, %s::tsvector, %s, %s::tsvector) ON CONFLICT (passage) DO UPDATE
+    VALUES (?, ?, ?::tsvector, ?, ?::tsvector) ON CONFLICT (passage) DO UPDATE
     SET (tokens, vector, characters, grams) = (excluded.tokens, excluded.vector, excluded.characters, excluded.grams)"""
 
 
@@ -47,75 +44,79 @@ class RowWriter:
     def __init__(self, connection: Connection) -> None:
         self._db = connection
 
-    def locked(self, condition: str, *values: object) -> list[int]:
-        """The numbers of some documents, locked until the transaction ends."""
-        sql = f"SELECT id FROM documents WHERE {condition} ORDER BY uri FOR UPDATE"
-        return [number for (number,) in self._db.returned(sql, values)]
+    def locked(self, condition: str, value: object) -> dict[str, int]:
+        """The numbers of some documents by their ids, locked until the transaction ends."""
+        return dict(
+            self._db.changed(f"SELECT uri, id FROM documents WHERE {condition} ORDER BY uri FOR UPDATE", (value,))
+        )
 
-    def own(self, uris: Sequence[str]) -> list[int]:
-        """The numbers of the documents with these ids, locked. Raises Unreadable for one of another machine's file."""
-        numbers = self.locked("uri = ANY(%s::text[])", uris)
-        sql = """SELECT d.uri, s.machine FROM documents d JOIN sources s ON s.id = d.source
-                 WHERE d.id = ANY(%s::bigint[]) AND s.machine <> %s ORDER BY d.uri LIMIT 1"""
-        for uri, other in self._db.rows(sql, (numbers, stored(machine_recipes.name()))):
-            raise machine_recipes.foreign_document(restored(uri), restored(other))
-        return numbers
+    def remove_own(self, uris: Sequence[str]) -> None:
+        """Remove the documents with these ids. Raises Unreadable for one of another machine's file."""
+        numbers = list(self.locked("uri = ANY(?::text[])", list(uris)).values())
+        sql = f"""SELECT d.uri, s.machine FROM documents d JOIN sources s ON s.id = d.source
+                  WHERE d.id {self._db.among} AND s.machine <> ? ORDER BY d.uri LIMIT 1"""
+        for uri, other in self._db.rows(sql, (numbers, machine_recipes.name())):
+            raise machine_recipes.foreign_document(uri, other)
+        self.remove(numbers)
 
     def remove(self, documents: Sequence[int]) -> int:
         """Delete locked documents with passages, words, vectors and counters; nothing else deletes them."""
         if not documents:
             return 0
-        sql = "SELECT id FROM passages WHERE document = ANY(%s::bigint[]) FOR UPDATE"
-        passages = [number for (number,) in self._db.returned(sql, (list(documents),))]
-        sql = """SELECT coalesce(sum(tokens), 0)::bigint, count(grams),
-                 coalesce(sum(greatest(characters - 2, 0)) FILTER (WHERE grams IS NOT NULL), 0)::bigint
-                 FROM words WHERE passage = ANY(%s::bigint[])"""
+        sql = f"SELECT id FROM passages WHERE document {self._db.among} FOR UPDATE"
+        passages = [number for (number,) in self._db.changed(sql, (list(documents),))]
+        sql = f"""SELECT coalesce(sum(tokens), 0)::bigint, count(grams),
+                  coalesce(sum(greatest(characters - 2, 0)) FILTER (WHERE grams IS NOT NULL), 0)::bigint
+                  FROM words WHERE passage {self._db.among}"""
         ((tokens, cjk, trigrams),) = self._db.rows(sql, (passages,))
         for (space,) in self._db.rows("SELECT id FROM spaces ORDER BY id"):
-            gone = f"DELETE FROM {vectors_table(space)} WHERE passage = ANY(%s::bigint[])"
-            self._db.add(f"vectors {space}", -self._db.execute(gone, (passages,)))
-        self._db.execute("DELETE FROM words WHERE passage = ANY(%s::bigint[])", (passages,))
-        self._db.execute("DELETE FROM passages WHERE id = ANY(%s::bigint[])", (passages,))
-        removed = self._db.execute("DELETE FROM documents WHERE id = ANY(%s::bigint[])", (list(documents),))
+            self._db.add(f"vectors {space}", -self._delete(vectors_table(space), "passage", passages))
+        self._delete("words", "passage", passages)
+        self._delete("passages", "id", passages)
+        removed = self._delete("documents", "id", documents)
         self._count(-len(passages), -tokens, -cjk, -trigrams)
         self._db.add("documents", -removed)
         return removed
+
+    def _delete(self, table: str, column: str, ids: Sequence[int]) -> int:
+        return self._db.execute(f"DELETE FROM {table} WHERE {column} {self._db.among}", (list(ids),))
 
     def _count(self, passages: int, tokens: int, cjk: int, trigrams: int) -> None:
         changes = {"passages": passages, "tokens": tokens, "cjk": cjk, "trigrams": trigrams}
         for counter, change in changes.items():
             self._db.add(counter, change)
 
-    def insert_documents(self, rows: Mapping[str, Sequence[object]]) -> None:
+    def insert(self, entries: Mapping[str, Entry], space: SpaceVectors) -> None:
         """Insert documents by uri. One that another writer has inserted meanwhile is replaced."""
-        left = dict(rows)
-        while left:
-            columns = [list(column) for column in zip(*left.values(), strict=True)]
-            for (uri,) in self._db.returned(_INSERT_DOCUMENTS, columns):
-                del left[uri]
-            self.remove(self.own(sorted(left)) if left else [])
+        numbers = dict(zip(entries, self._reserved("document_ids", len(entries)), strict=True))
+        rows = {uri: _document_row(numbers[uri], entry) for uri, entry in entries.items()}
+        while rows:
+            columns = [list(column) for column in zip(*(row.values() for row in rows.values()), strict=True)]
+            for (uri,) in self._db.changed(_INSERT_DOCUMENTS, columns):
+                del rows[uri]
+            if rows:
+                self.remove_own(sorted(rows))
+        self._db.add("documents", len(entries))
+        self._insert_passages({numbers[uri]: entry for uri, entry in entries.items()}, space)
 
-    def insert_passages(self, entries: Mapping[int, Entry], space: SpaceVectors) -> None:
-        """Insert the passages of documents by their numbers, with all that belongs to them."""
-        count = sum(len(entry.passages) for entry in entries.values())
-        if not count:
-            return
-        ids = self.reserved("passage_ids", count)
+    def _insert_passages(self, entries: Mapping[int, Entry], space: SpaceVectors) -> None:
         parts = [
-            (document, entry, position)
+            (document, entry, position, passage)
             for document, entry in entries.items()
-            for position in range(len(entry.passages))
+            for position, passage in enumerate(entry.passages)
         ]
-        rows = [_passage_row(number, *part) for number, part in zip(ids, parts, strict=True)]
-        self._db.execute_many(_INSERT_PASSAGE, rows)
+        if not parts:
+            return
         last = {document: furniture(entry.document, entry.passages) for document, entry in entries.items()}
-        marked = [number for number, (document, _, at) in zip(ids, parts, strict=True) if at in last[document]]
+        ids, rows, texts = self._reserved("passage_ids", len(parts)), [], []
+        for number, (document, entry, position, passage) in zip(ids, parts, strict=True):
+            identity = stable_id(entry.document.id, position, passage.text)
+            rows.append((*passage_values(number, document, position, passage), identity))
+            texts.append((number, passage.text, keywords(entry.document, passage)))
+        self._db.execute_many(_INSERT_PASSAGE, rows)
+        marked = [number for number, (document, _, at, _) in zip(ids, parts, strict=True) if at in last[document]]
         if marked:
-            self._db.execute("INSERT INTO furniture SELECT unnest(%s::bigint[]) ON CONFLICT DO NOTHING", (marked,))
-        texts = [
-            (number, entry.passages[position].text, keywords(entry.document, entry.passages[position]))
-            for number, (_, entry, position) in zip(ids, parts, strict=True)
-        ]
+            self._db.execute("INSERT INTO furniture SELECT unnest(?::bigint[]) ON CONFLICT DO NOTHING", (marked,))
         self._insert_words(texts)
         self.put_vectors(space, ids, np.concatenate([entry.vectors for entry in entries.values()]))
 
@@ -129,49 +130,25 @@ class RowWriter:
 
     def put_vectors(self, space: SpaceVectors, ids: Sequence[int], vectors: Vectors) -> None:
         """Store vectors (n, d) of n passages that are there."""
-        there = f"SELECT count(*) FROM {space.table} WHERE passage = ANY(%s::bigint[])"
-        before = int(self._db.rows(there, (list(ids),))[0][0])
-        sql = f"""INSERT INTO {space.table} (passage, vector) VALUES (%s, %s)
+        before = len(list(self._db.rows_of(f"SELECT passage FROM {space.table} WHERE passage", ids)))
+        sql = f"""INSERT INTO {space.table} (passage, vector) VALUES (?, ?)
                   ON CONFLICT (passage) DO UPDATE SET vector = excluded.vector"""
         self._db.execute_many(sql, list(zip(ids, packed(vectors, space.kind), strict=True)))
         self._db.add(space.counter, len(ids) - before)
 
-    def reserved(self, sequence: str, count: int) -> list[int]:
+    def _reserved(self, sequence: str, count: int) -> list[int]:
         """The next `count` numbers of a sequence, ascending; others may have some between them."""
-        sql = "SELECT nextval(%s::regclass) FROM generate_series(1, %s)"
-        return sorted(number for (number,) in self._db.returned(sql, (sequence, count)))
+        sql = "SELECT nextval(?::regclass) FROM generate_series(1, ?)"
+        return sorted(number for (number,) in self._db.changed(sql, (sequence, count)))
 
 
-def document_row(number: int, entry: Entry) -> Row:
-    document = entry.document
-    metadata = to_json(dict(document.metadata))
-    return (
-        number,
-        stored(document.id),
-        entry.source,
-        text_hash(document.text),
-        meta_hash(document.title, document.metadata),
-        len(document.text.encode()),
-        document.lines,
-        stored_or_none(document.title),
-        metadata,
-        stored_json(metadata),
-        packed_marks(document.marks),
-        stored(document.text),
-    )
+def _document_row(number: int, entry: Entry) -> dict[str, object]:
+    values = document_values(number, entry)
+    row = {**values, "fields": stored_json(values["metadata"]), "body": entry.document.text}
+    return {name: row[name] for name in _TYPES}
 
 
-def _passage_row(number: int, document: int, entry: Entry, position: int) -> Row:
-    passage = entry.passages[position]
-    return (
-        number,
-        stable_id(entry.document.id, position, passage.text),
-        document,
-        position,
-        passage.start,
-        passage.end,
-        passage.page,
-        passage.line,
-        stored_or_none(passage.heading),
-        stored(passage.text),
-    )
+def check_key(name: str) -> None:
+    """Raise Unreadable for an id that is too long for an index of PostgreSQL."""
+    if len(stored(name).encode()) > LONGEST_KEY:
+        raise Unreadable(f"its id is longer than {LONGEST_KEY:,} bytes: {name[:40]!r}")

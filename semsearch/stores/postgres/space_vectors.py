@@ -42,7 +42,7 @@ class SpaceVectors:
     """Raises NotFound for an unknown space."""
 
     def __init__(self, connection: Connection, space: int) -> None:
-        rows = connection.rows("SELECT dim, kind FROM spaces WHERE id = %s", (space,))
+        rows = connection.rows("SELECT dim, kind FROM spaces WHERE id = ?", (space,))
         if not rows:
             raise NotFound(f"index {connection.name} has no space {space}.")
         self._db = connection
@@ -72,7 +72,7 @@ class SpaceVectors:
     def index_kind(self) -> Kind | None:
         """The type of the vectors in the HNSW index; None where there is no finished one."""
         sql = """SELECT o.opcname FROM pg_index i JOIN pg_opclass o ON o.oid = i.indclass[0]
-                 WHERE indexrelid = to_regclass(%s) AND indisvalid"""
+                 WHERE indexrelid = to_regclass(?) AND indisvalid"""
         rows = self._db.rows(sql, (self.index,))
         return cast(Kind, rows[0][0].removesuffix("_cosine_ops")) if rows else None
 
@@ -82,7 +82,7 @@ class SpaceVectors:
 
     def ids(self) -> Ids:
         """The passages with a vector, ascending."""
-        sql = f"SELECT passage FROM {self.table} WHERE passage > %s ORDER BY passage LIMIT %s"
+        sql = f"SELECT passage FROM {self.table} WHERE passage > ? ORDER BY passage LIMIT ?"
         parts = [np.zeros(1, np.int64)]
         while rows := self._db.rows(sql, (int(parts[-1][-1]), IDS_PER_QUERY)):
             parts.append(np.array(rows, dtype=np.int64)[:, 0])
@@ -93,11 +93,11 @@ class SpaceVectors:
         if ids is not None:
             chosen = sorted({one for one in np.asarray(ids, dtype=np.int64).tolist() if one > after})
             for at in range(0, len(chosen), chunk):
-                rows = self._rows("passage = ANY(%s::bigint[]) ORDER BY passage", chosen[at : at + chunk])
+                rows = self._rows("passage = ANY(?::bigint[]) ORDER BY passage", chosen[at : at + chunk])
                 if rows:
                     yield self._unpacked(rows)
             return
-        while rows := self._rows("passage > %s ORDER BY passage LIMIT %s", after, chunk):
+        while rows := self._rows("passage > ? ORDER BY passage LIMIT ?", after, chunk):
             yield self._unpacked(rows)
             after = rows[-1][0]
 
@@ -122,8 +122,8 @@ class SpaceVectors:
     def _exact(self, query: Vectors, k: int, allowed: AllowedPassages | None) -> list[tuple[int, float]]:
         """(passage, cosine) of the k nearest, every vector compared. The sum keeps an index out of it."""
         only, values = _only(allowed)
-        near = "(vector::vector <=> %s::vector)"
-        sql = f"SELECT passage, 1 - {near} FROM {self.table} {only} ORDER BY {near} + 0, passage LIMIT %s"
+        near = "(vector::vector <=> ?::vector)"
+        sql = f"SELECT passage, 1 - {near} FROM {self.table} {only} ORDER BY {near} + 0, passage LIMIT ?"
         text = written(query)
         return self._db.rows(sql, [text, *values, text, k])
 
@@ -145,11 +145,11 @@ class SpaceVectors:
     ) -> list[tuple[int, float]]:
         only, values = _only(allowed)
         text = written(query)
-        distance = f"{self.as_indexed(kind)} <=> %s::{kind}({self.dim})"
-        inner = f"SELECT passage, vector FROM {self.table} ORDER BY {distance} LIMIT %s"
+        distance = f"{self.as_indexed(kind)} <=> ?::{kind}({self.dim})"
+        inner = f"SELECT passage, vector FROM {self.table} ORDER BY {distance} LIMIT ?"
         sql = f"""WITH near AS MATERIALIZED ({inner})
-                  SELECT passage, 1 - (vector::vector <=> %s::vector) AS cosine FROM near {only}
-                  ORDER BY cosine DESC, passage LIMIT %s"""
+                  SELECT passage, 1 - (vector::vector <=> ?::vector) AS cosine FROM near {only}
+                  ORDER BY cosine DESC, passage LIMIT ?"""
         return self._db.rows(sql, [text, ef, text, *values, k])
 
     def _compared_here(self, queries: Vectors, k: int, allowed: AllowedPassages | None) -> tuple[Ids, Vectors]:

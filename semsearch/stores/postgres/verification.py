@@ -7,23 +7,20 @@ say.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 
-from semsearch.errors import SemsearchError
 from semsearch.stores.entry_checks import keywords
-from semsearch.stores.postgres.escapes import restored, restored_or_none
 from semsearch.stores.postgres.full_text import words
-from semsearch.stores.postgres.server.connection import Connection, Row
+from semsearch.stores.postgres.server.connection import Connection
 from semsearch.stores.postgres.server.schema import vectors_table
-from semsearch.stores.records import meta_hash, stable_id, text_hash
+from semsearch.stores.sql import checks
+from semsearch.stores.sql.database import Row
 from semsearch.types import Document, Passage, Progress
 
-MOST_OF_A_KIND = 5  # problems of one kind that are listed; more are counted
 AT_ONCE = 500  # documents
 _DOCUMENTS = """SELECT id, uri, sha256, meta_sha256, title, metadata, marks, body FROM documents
-    WHERE id > %s ORDER BY id LIMIT %s"""
-_PASSAGES = """SELECT document, id, position, start, "end", heading, text, replace(stable_id::text, '-', '')
-    FROM passages WHERE document = ANY(%s::bigint[]) ORDER BY document, position"""
+    WHERE id > ? ORDER BY id LIMIT ?"""
+_PASSAGES = """SELECT document, id, position, start, "end", text, TRUE, replace(stable_id::text, '-', ''), heading
+    FROM passages WHERE document = ANY(?::bigint[]) ORDER BY document, position"""
 
 
 def verify(connection: Connection, progress: Callable[[Progress], None]) -> list[str]:
@@ -31,19 +28,8 @@ def verify(connection: Connection, progress: Callable[[Progress], None]) -> list
     problems: list[str] = []
     for at, (name, check) in enumerate(_CHECKS.items()):
         progress(Progress(at, len(_CHECKS), "checks", name))
-        each = _caught(check(connection), name)
-        problems += islice(each, MOST_OF_A_KIND)
-        if more := sum(1 for _ in each):
-            problems.append(f"… and {more} more like that.")
+        problems += checks.shortened(checks.caught(check(connection), name))
     return problems
-
-
-def _caught(problems: Iterator[str], name: str) -> Iterator[str]:
-    """The problems that a check finds, and the one that stops it."""
-    try:
-        yield from problems
-    except (SemsearchError, TypeError, ValueError) as error:  # damage has any type
-        yield f"{name}: {getattr(error, 'message', error)}"
 
 
 def _counters(connection: Connection) -> Iterator[str]:
@@ -78,44 +64,24 @@ def _documents(connection: Connection) -> Iterator[str]:
         parts: dict[int, list[Row]] = {row[0]: [] for row in rows}
         for document, *part in connection.rows(_PASSAGES, (list(parts),)):
             parts[document].append(part)
-        titles: dict[int, Document] = {}
+        made: list[tuple[int, str, str]] = []
         for number, uri, sha256, meta_sha256, title, metadata, marks, body in rows:
-            name, text = restored(uri), restored(body)
-            titles[number] = Document(name, text, {}, restored_or_none(title))
-            if text_hash(text) != sha256:
-                yield f"the text of {name!r} is not the one that was stored."
-            if meta_hash(restored_or_none(title), connection.parsed(metadata)) != meta_sha256:
-                yield f"title or metadata of {name!r} are not what was stored."
-            connection.parsed(marks)
-            yield from _passages(parts[number], name, text)
-        yield from _words(connection, [(titles[number], part) for number, each in parts.items() for part in each])
+            yield from checks.of_document(uri, body, sha256, meta_sha256, title, metadata, marks)
+            yield from checks.of_passages([row[:7] for row in parts[number]], uri, body)
+            document = Document(uri, body, {}, title)
+            for passage, _, start, end, text, *_, heading in parts[number]:
+                made.append((passage, text, keywords(document, Passage(start, end, text, heading=heading))))
+        yield from _words(connection, sorted(made))
 
 
-def _passages(rows: Sequence[Row], uri: str, text: str) -> Iterator[str]:
-    for expected, (number, position, start, end, _, packed, identity) in enumerate(rows):
-        part = restored(packed)
-        if position != expected:
-            yield f"passage {number} of {uri!r} is number {position} where {expected} should be."
-        if text[start:end] != part:
-            yield f"passage {number} is not the text from {start} to {end} of {uri!r}."
-        if stable_id(uri, position, part) != identity:
-            yield f"the identity of passage {number} of {uri!r} is wrong."
-
-
-def _words(connection: Connection, passages: Sequence[tuple[Document, Row]]) -> Iterator[str]:
+def _words(connection: Connection, passages: Sequence[tuple[int, str, str]]) -> Iterator[str]:
     """The words of passages, cut once more. The keywords of before a change of the title are right, too."""
-    made = []
-    for document, (number, _, start, end, heading, packed, _) in passages:
-        text = restored(packed)
-        passage = Passage(start, end, text, heading=restored_or_none(heading))
-        made.append((number, text, keywords(document, passage)))
-    made.sort()
-    rows = words.of_passages(made)
+    rows = words.of_passages(passages)
     ids, vectors, grams = ([each[at] for each in rows] for at in (0, 2, 4))
-    sql = """SELECT given.id FROM unnest(%s::bigint[], %s::text[], %s::text[]) given (id, vector, grams)
-             LEFT JOIN words w ON w.passage = given.id WHERE w.passage IS NULL
-             OR ts_filter(w.vector, '{a}') <> ts_filter(given.vector::tsvector, '{a}')
-             OR w.grams IS DISTINCT FROM given.grams::tsvector"""
+    sql = """SELECT made.id FROM unnest(?::bigint[], ?::text[], ?::text[]) made (id, vector, grams)
+             LEFT JOIN words w ON w.passage = made.id WHERE w.passage IS NULL
+             OR ts_filter(w.vector, '{a}') <> ts_filter(made.vector::tsvector, '{a}')
+             OR w.grams IS DISTINCT FROM made.grams::tsvector"""
     for (number,) in connection.rows(sql, (ids, vectors, grams)):
         yield f"the words of passage {number} are not those of its text."
 

@@ -13,11 +13,11 @@ def distinct(names: Sequence[str]) -> tuple[str, ...]:
     >>> distinct(["id", "text", "id", "id_2"])
     ('id', 'text', 'id_3', 'id_2')
     """
-    found: list[str] = []
+    made: list[str] = []
     for name in names:
         number, free = 1, name
-        while free in found or (number > 1 and free in names):
+        while free in made or (number > 1 and free in names):
             number += 1
             free = f"{name}_{number}"
-        found.append(free)
-    return tuple(found)
+        made.append(free)
+    return tuple(made)

@@ -31,12 +31,12 @@ def scores(weight: float, counts: Sizes, lengths: Sizes, mean: float) -> Scores:
     if len(lengths) < MANY * longest:
         return _scores(weight, counts, lengths, mean)
     every = np.arange(longest + 1)
-    found = _scores(weight, np.ones_like(every), every, mean)[lengths]
+    scores = _scores(weight, np.ones_like(every), every, mean)[lengths]
     several = np.flatnonzero(counts > 1)
-    found[several] = _scores(weight, counts[several], lengths[several], mean)
-    return found
+    scores[several] = _scores(weight, counts[several], lengths[several], mean)
+    return scores
 
 
 def _scores(weight: float, counts: Sizes, lengths: Sizes, mean: float) -> Scores:
-    found: Scores = weight * ((counts * (K1 + 1.0)) / (counts + K1 * (1 - B + B * lengths / mean)))
-    return found
+    scores: Scores = weight * ((counts * (K1 + 1.0)) / (counts + K1 * (1 - B + B * lengths / mean)))
+    return scores

@@ -45,10 +45,10 @@ def facets(
     rows: dict[str, list[KeyCount]] = {}
     for row in counts:
         rows.setdefault(row.key, []).append(row)
-    kinds = {key: kind for key, found in rows.items() if (kind := _kind(found))}
+    kinds = {key: kind for key, of_key in rows.items() if (kind := _kind(of_key))}
     values: dict[str, list[tuple[str, int]]] = {}
-    wanted: tuple[Literal["words", "list"], ...] = ("words", "list")
-    for each in wanted:
+    counted: tuple[Literal["words", "list"], ...] = ("words", "list")
+    for each in counted:
         for key, value, count in values_of(each, [key for key, kind in kinds.items() if kind == each]):
             values.setdefault(key, []).append((value, count))
     for listed in values.values():

@@ -29,7 +29,6 @@ from semsearch.stores.filters import (
 SQL: TypeAlias = tuple[str, list[Any]]  # a condition on d(ocuments), s(ources) and, for OF_PASSAGES, p(assages)
 DOCUMENTS = "documents d LEFT JOIN sources s ON s.id = d.source"
 WITH_PASSAGES = f"{DOCUMENTS} JOIN passages p ON p.document = d.id"
-EVERYTHING: SQL = ("1 = 1", [])
 NO_LIMIT = 2**62
 
 
@@ -44,9 +43,8 @@ _COLUMNS = {
 
 
 class Dialect(ABC):
-    """How one store says a filter. `mark`: of a parameter; `false`: a condition; `loader`, `mtime`: columns."""
+    """How one store says a filter. `false`: a condition; `loader`, `mtime`: columns."""
 
-    mark: ClassVar[str]
     false: ClassVar[str]
     loader: ClassVar[str]
     mtime: ClassVar[str]
@@ -75,40 +73,49 @@ class Dialect(ABC):
         """That of a built-in field."""
         return {**_COLUMNS, "loader": self.loader, "mtime": self.mtime}[name]
 
+    def passages(self, tree: Filter) -> SQL:
+        """The ids of the passages that pass the filter, as a SELECT with its values.
 
-def passages(dialect: Dialect, tree: Filter) -> SQL:
-    """The ids of the passages that pass the filter, as a SELECT with its values.
+        Raises UnknownName for a metadata key that no document has (except beside `exists`).
+        """
+        self._check(tree)
+        condition, values = compiled(self, tree)
+        if is_of_passages(tree):
+            return f"SELECT p.id FROM {WITH_PASSAGES} WHERE {condition}", values
+        return f"SELECT id FROM passages WHERE document IN (SELECT d.id FROM {DOCUMENTS} WHERE {condition})", values
 
-    Raises UnknownName for a metadata key that no document has (except beside `exists`).
-    """
-    _check(dialect, tree)
-    condition, values = compiled(dialect, tree)
-    if is_of_passages(tree):
-        return f"SELECT p.id FROM {WITH_PASSAGES} WHERE {condition}", values
-    return f"SELECT id FROM passages WHERE document IN (SELECT d.id FROM {DOCUMENTS} WHERE {condition})", values
+    def document_ids(self, tree: Filter | None, after: str, limit: int, only: SQL | None) -> list[str]:
+        """Ids, sorted, of the documents that pass the filter, those without a passage too: the first above `after`.
 
+        only: a condition on d(ocuments). Raises as `passages` does, but only with the first ones.
+        """
+        if tree is not None and not after:
+            self._check(tree)
+        tests = [("d.uri > ?", [after]), *([only] if only else []), *([compiled(self, tree)] if tree else [])]
+        condition, values = joined(" AND ", tests)
+        source = "documents d" if tree is None else WITH_PASSAGES if is_of_passages(tree) else DOCUMENTS
+        sql = f"SELECT DISTINCT d.uri FROM {source} WHERE {condition} ORDER BY d.uri LIMIT ?"
+        return [uri for (uri,) in self.rows(sql, [*values, NO_LIMIT if limit < 0 else limit])]
 
-def document_ids(dialect: Dialect, tree: Filter | None, after: str, limit: int, only: SQL = EVERYTHING) -> list[str]:
-    """Ids, sorted, of the documents that pass the filter, those without a passage too: the first above `after`.
+    def count_documents(self, tree: Filter) -> int:
+        """How many documents pass the filter. Raises as `passages` does."""
+        self._check(tree)
+        condition, values = compiled(self, tree)
+        source = WITH_PASSAGES if is_of_passages(tree) else DOCUMENTS
+        ((count,),) = self.rows(f"SELECT count(DISTINCT d.id) FROM {source} WHERE {condition}", values)
+        return int(count)
 
-    only: a condition on d(ocuments). Raises as `passages` does, but only with the first ones.
-    """
-    if tree is not None and not after:
-        _check(dialect, tree)
-    condition, values = EVERYTHING if tree is None else compiled(dialect, tree)
-    source = "documents d" if tree is None else WITH_PASSAGES if is_of_passages(tree) else DOCUMENTS
-    sql = f"""SELECT DISTINCT d.uri FROM {source} WHERE d.uri > {dialect.mark} AND {only[0]} AND {condition}
-              ORDER BY d.uri LIMIT {dialect.mark}"""
-    return [uri for (uri,) in dialect.rows(sql, [after, *only[1], *values, NO_LIMIT if limit < 0 else limit])]
+    def _check(self, tree: Filter) -> None:
+        """Raise UnknownName for a metadata key that no document has."""
 
+        def exists(field: Field) -> bool:
+            condition, values = compiled(self, Exists(field))
+            return any(self.rows(f"SELECT 1 FROM documents d WHERE {condition} LIMIT 1", values))
 
-def count_documents(dialect: Dialect, tree: Filter) -> int:
-    """How many documents pass the filter. Raises as `passages` does."""
-    _check(dialect, tree)
-    condition, values = compiled(dialect, tree)
-    source = WITH_PASSAGES if is_of_passages(tree) else DOCUMENTS
-    ((count,),) = dialect.rows(f"SELECT count(DISTINCT d.id) FROM {source} WHERE {condition}", values)
-    return int(count)
+        def keys() -> set[str] | None:
+            return self.some_keys() if any(self.rows("SELECT 1 FROM documents LIMIT 1")) else None
+
+        check_keys(tree, exists, keys)
 
 
 def compiled(dialect: Dialect, tree: Filter) -> SQL:
@@ -144,17 +151,4 @@ def joined(word: str, tests: Sequence[SQL]) -> SQL:
 
 def _file_time(dialect: Dialect, tree: Any) -> SQL:
     tests = within(tree.op, *tree.value.span())
-    return " AND ".join(f"{dialect.mtime} {op} {dialect.mark}" for op, _ in tests), [bound for _, bound in tests]
-
-
-def _check(dialect: Dialect, tree: Filter) -> None:
-    """Raise UnknownName for a metadata key that no document has."""
-
-    def is_known(field: Field) -> bool:
-        condition, values = compiled(dialect, Exists(field))
-        return any(dialect.rows(f"SELECT 1 FROM documents d WHERE {condition} LIMIT 1", values))
-
-    def keys() -> set[str] | None:
-        return dialect.some_keys() if any(dialect.rows("SELECT 1 FROM documents LIMIT 1")) else None
-
-    check_keys(tree, is_known, keys)
+    return " AND ".join(f"{dialect.mtime} {op} ?" for op, _ in tests), [bound for _, bound in tests]

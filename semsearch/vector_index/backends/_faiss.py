@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import faiss
 import numpy as np
@@ -22,6 +22,9 @@ from semsearch.vector_index.backends._tuning import SEED, Truth
 if TYPE_CHECKING:
     from semsearch.types import Chunks, Ids, Vectors
 
+FaissIndex: TypeAlias = Any  # FAISS has no types
+Selector: TypeAlias = Any
+
 QUERIES_AT_ONCE = 256  # bounds the candidate lists, which are q x candidates
 LOOP_LIMIT = 1 << 24  # for example of lists in a file; ours have at most 4 * sqrt(n)
 
@@ -33,10 +36,10 @@ class FaissBackend(BaseBackend):
     engine: ClassVar[str] = f"faiss {faiss.__version__}"
     in_place: ClassVar[bool] = True  # FAISS refers to the bytes of a file; False where it copies nearly all of them
 
-    def __init__(self, dim: int, spec: str, settings: dict[str, int], ids: Ids, index: Any) -> None:
+    def __init__(self, dim: int, spec: str, settings: dict[str, int], ids: Ids, index: FaissIndex) -> None:
         self.dim, self.spec, self.settings, self.ids = dim, spec, settings, ids
         self._index = index
-        self._selectors: list[tuple[weakref.ref[Ids], Any, int]] = []
+        self._selectors: list[tuple[weakref.ref[Ids], Selector, int]] = []
         self._buffer: memoryview | None = None  # the bytes that an index read from a file refers to
 
     # ---- for a subclass to define
@@ -51,14 +54,14 @@ class FaissBackend(BaseBackend):
         return 0
 
     @classmethod
-    def train(cls, index: Any, sample: Vectors) -> None:
+    def train(cls, index: FaissIndex, sample: Vectors) -> None:
         """Train `index` on sample (m, d), m >= 1."""
 
     def tune(self, truth: Truth) -> dict[str, int]:
         """Settings that reach the recall target once all vectors are added; {} if there are none."""
         return {}
 
-    def nearest(self, queries: Vectors, k: int, selected: Any, share: float) -> tuple[Vectors, Ids]:
+    def nearest(self, queries: Vectors, k: int, selected: Selector, share: float) -> tuple[Vectors, Ids]:
         """Scores (q, k) and positions (q, k), k <= len(self); `selected` is a selector of that share, or None."""
         raise NotImplementedError
 
@@ -145,7 +148,7 @@ class FaissBackend(BaseBackend):
         hits = _top.joined(self._ids_of(*self.nearest(block, take, selected, share)) for block in blocks)
         return _top.merge([hits], k)
 
-    def _selector(self, allowed: Ids | None) -> tuple[Any, int]:
+    def _selector(self, allowed: Ids | None) -> tuple[Selector, int]:
         """A FAISS selector of the positions of `allowed`, and their number; (None, n) if these are all.
 
         Those of an array that cannot be changed are kept while it exists: half a million ids take 20 ms to look up.
@@ -162,7 +165,7 @@ class FaissBackend(BaseBackend):
             self._selectors.append((weakref.ref(allowed), selected, count))
         return selected, count
 
-    def _bitmap(self, positions: Ids) -> tuple[Any, int]:
+    def _bitmap(self, positions: Ids) -> tuple[Selector, int]:
         here = np.zeros(len(self), dtype=bool)
         here[positions] = True
         return faiss.IDSelectorBitmap(np.packbits(here, bitorder="little")), len(positions)

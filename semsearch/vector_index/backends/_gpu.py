@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import faiss
 import numpy as np
 
 from semsearch import settings
-from semsearch.vector_index.backends._faiss import last_line
+from semsearch.vector_index.backends._faiss import FaissIndex, last_line
 
 if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
@@ -34,10 +34,12 @@ class Card:
         self.device = "cpu"
         self.warnings: tuple[str, ...] = ()
         self._compared = 0
-        self._copy: tuple[int, Any, Any] | None = None  # number of the GPU, its resources, the index there
+        self._copy: tuple[int, object, FaissIndex] | None = None  # number of the GPU, its resources, the index there
         self._lock = threading.Lock()  # GPU indexes do not support several threads
 
-    def search(self, index: Any, queries: Vectors, k: int, *, filtered: bool = False) -> tuple[Vectors, Ids] | None:
+    def search(
+        self, index: FaissIndex, queries: Vectors, k: int, *, filtered: bool = False
+    ) -> tuple[Vectors, Ids] | None:
         """Scores (q, k) and positions (q, k), the same as those of `index`; None if it has to search itself."""
         self.device = "cpu"
         if filtered or self.warnings or k > MOST:
@@ -51,7 +53,7 @@ class Card:
                 if self._copy is None or self._copy[2].ntotal != index.ntotal:
                     self._copy = None  # there may be no room for two copies
                     self._copy = (number, *copied(index, number))
-                hits = _found(self._copy[2], index, queries, k)
+                hits = _nearest(self._copy[2], index, queries, k)
         except Exception as error:  # FAISS raises RuntimeError for full memory, AttributeError for a missing function
             self._copy = None
             self.warnings = (f"FAISS searches on the CPU: the GPU failed ({last_line(error)}).",)
@@ -60,7 +62,7 @@ class Card:
         return hits
 
 
-def _found(copy: Any, index: Any, queries: Vectors, k: int) -> tuple[Vectors, Ids]:
+def _nearest(copy: FaissIndex, index: FaissIndex, queries: Vectors, k: int) -> tuple[Vectors, Ids]:
     """The k best by float32 among a few candidates of its `copy` on the GPU; then the most, then all on the CPU."""
     scores = np.empty((len(queries), k), dtype=np.float32)
     positions = np.empty((len(queries), k), dtype=np.int64)
@@ -78,7 +80,7 @@ def _found(copy: Any, index: Any, queries: Vectors, k: int) -> tuple[Vectors, Id
     return scores, positions
 
 
-def copied(index: Any, number: int) -> tuple[Any, Any]:
+def copied(index: FaissIndex, number: int) -> tuple[object, FaissIndex]:
     """A copy of `index` on a GPU in float16, after the resources that have to live as long as it."""
     resources = faiss.StandardGpuResources()
     resources.setTempMemory(SCRATCH)
@@ -118,7 +120,7 @@ def _number(*, paid: bool) -> int | None:
     return number if number < available else None
 
 
-def _best(index: Any, query: Vectors, candidates: Ids, k: int) -> tuple[Vectors, Ids]:
+def _best(index: FaissIndex, query: Vectors, candidates: Ids, k: int) -> tuple[Vectors, Ids]:
     """The k best of candidates (c,) by their float32 vectors, equal scores by position."""
     scores = index.reconstruct_batch(candidates) @ query
     order = np.lexsort((candidates, -scores))[:k]

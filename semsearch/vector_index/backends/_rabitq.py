@@ -12,14 +12,14 @@ and most of these are in the same cells.
 from __future__ import annotations
 
 from math import isqrt, log
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import faiss
 import numpy as np
 
 from semsearch.errors import SemsearchError
 from semsearch.vector_index.backends import _file
-from semsearch.vector_index.backends._faiss import FaissBackend
+from semsearch.vector_index.backends._faiss import FaissBackend, FaissIndex, Selector
 from semsearch.vector_index.backends._tuning import FILTERED, Truth
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class RabitqBackend(FaissBackend):
         return max(1_000, POINTS_PER_CELL * _cells(count))
 
     @classmethod
-    def train(cls, index: Any, sample: Vectors) -> None:
+    def train(cls, index: FaissIndex, sample: Vectors) -> None:
         clustering = faiss.extract_index_ivf(index).cp
         clustering.niter = ROUNDS
         clustering.min_points_per_centroid = 1  # no warning on stderr; _cells makes sure that cells are well filled
@@ -72,7 +72,7 @@ class RabitqBackend(FaissBackend):
         best = min(cost, key=cost.__getitem__)
         return {"cells": cells[best], "filtered_cells": max(cells[best], filtered[best]), "candidates": best}
 
-    def _fewest(self, truth: Truth, target: float, selected: Any = None) -> dict[int, int]:
+    def _fewest(self, truth: Truth, target: float, selected: Selector = None) -> dict[int, int]:
         """For each number of candidates that reaches the recall `target`, the fewest cells; all cells for the most."""
         counts, every = sorted({min(count, len(self)) for count in CANDIDATES}), self._every()
         fewest = {counts[-1]: every}
@@ -89,7 +89,7 @@ class RabitqBackend(FaissBackend):
     def candidates(self, k: int) -> int:
         return max(self.settings.get("candidates", CANDIDATES[-1]), 2 * k)
 
-    def nearest(self, queries: Vectors, k: int, selected: Any, share: float) -> tuple[Vectors, Ids]:
+    def nearest(self, queries: Vectors, k: int, selected: Selector, share: float) -> tuple[Vectors, Ids]:
         """A filter may pass what is far from the query only: more cells are searched while the nearest have too few."""
         every, probes = self._every(), self._probes(share)
         count = min(RabitqBackend.candidates(self, k), round(share * len(self)))
@@ -99,17 +99,17 @@ class RabitqBackend(FaissBackend):
                 return scores[:, :k], positions[:, :k]
             probes = min(every, 4 * probes)
 
-    def probed(self, queries: Vectors, count: int, probes: int, selected: Any = None) -> tuple[Vectors, Ids]:
+    def probed(self, queries: Vectors, count: int, probes: int, selected: Selector = None) -> tuple[Vectors, Ids]:
         """The best of the `probes` nearest cells by one-bit codes: scores and positions (q, count), missing ones -1."""
         scores, positions = self.coded.search(queries, count, params=parameters(probes, selected))
         return scores, positions
 
-    def ordered(self, queries: Vectors, count: int, probes: int, selected: Any) -> tuple[Vectors, Ids]:
+    def ordered(self, queries: Vectors, count: int, probes: int, selected: Selector) -> tuple[Vectors, Ids]:
         """The same in a better order, if there is one."""
         return self.probed(queries, count, probes, selected)
 
     @property
-    def coded(self) -> Any:
+    def coded(self) -> FaissIndex:
         """The index of the one-bit codes."""
         return self._index
 
@@ -124,7 +124,7 @@ class RabitqBackend(FaissBackend):
         return min(every, max(1, round(few * wider)))
 
 
-def parameters(probes: int, selected: Any) -> Any:
+def parameters(probes: int, selected: Selector) -> faiss.SearchParametersPreTransform:
     """How to search an IVF index behind a rotation."""
     return faiss.SearchParametersPreTransform(index_params=faiss.IVFSearchParameters(nprobe=probes, sel=selected))
 

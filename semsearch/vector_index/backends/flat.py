@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import faiss
 
-from semsearch.vector_index.backends._faiss import FaissBackend
+from semsearch.vector_index.backends._faiss import FaissBackend, FaissIndex, Selector
 from semsearch.vector_index.backends._gpu import Card
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ class Backend(FaissBackend):
 
     name: ClassVar[str] = "flat"
 
-    def __init__(self, dim: int, spec: str, settings: dict[str, int], ids: Ids, index: Any) -> None:
+    def __init__(self, dim: int, spec: str, settings: dict[str, int], ids: Ids, index: FaissIndex) -> None:
         super().__init__(dim, spec, settings, ids, index)
         self.card = Card()
 
@@ -26,7 +26,7 @@ class Backend(FaissBackend):
     def factory(cls, dim: int, count: int) -> str:
         return "Flat"
 
-    def nearest(self, queries: Vectors, k: int, selected: Any, share: float) -> tuple[Vectors, Ids]:
+    def nearest(self, queries: Vectors, k: int, selected: Selector, share: float) -> tuple[Vectors, Ids]:
         hits = self.card.search(self._index, queries, k, filtered=selected is not None)
         self.device, self.warnings = self.card.device, self.card.warnings
         if hits is not None:

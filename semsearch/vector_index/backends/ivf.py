@@ -5,11 +5,12 @@ The second code orders the candidates, so that few vectors have to be read from 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import faiss
 import numpy as np
 
+from semsearch.vector_index.backends._faiss import FaissIndex, Selector
 from semsearch.vector_index.backends._rabitq import RabitqBackend, parameters
 
 if TYPE_CHECKING:
@@ -32,19 +33,19 @@ class Backend(RabitqBackend):
         return f"{super().factory(dim, count)},Refine(SQ4)"
 
     @classmethod
-    def train(cls, index: Any, sample: Vectors) -> None:
+    def train(cls, index: FaissIndex, sample: Vectors) -> None:
         super().train(faiss.downcast_index(index.base_index), sample)
         index.refine_index.train(_range(sample))
         index.is_trained = True
 
     @property
-    def coded(self) -> Any:
+    def coded(self) -> FaissIndex:
         return faiss.downcast_index(self._index.base_index)
 
     def candidates(self, k: int) -> int:
         return k + SPARE
 
-    def ordered(self, queries: Vectors, count: int, probes: int, selected: Any) -> tuple[Vectors, Ids]:
+    def ordered(self, queries: Vectors, count: int, probes: int, selected: Selector) -> tuple[Vectors, Ids]:
         params = faiss.IndexRefineSearchParameters(k_factor=1, base_index_params=parameters(probes, selected))
         scores, positions = self._index.search(queries, count, params=params)
         return scores, positions

@@ -6,34 +6,31 @@ import json
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
 
 from semsearch.errors import Corrupt, SemsearchError
 from semsearch.stores.local.database import commit_record, row_checksums, schema, sqlite
 from semsearch.stores.local.database.commit_record import CommitRecord
 from semsearch.stores.local.location import DATABASE
 from semsearch.stores.records import storable
-from semsearch.utils.late_numpy import np
-
-if TYPE_CHECKING:
-    from semsearch.types import Ids
+from semsearch.stores.sql.database import Database, Row, pieces
 
 MOST_PARAMETERS = 500
-MOST_IDS = 10_000  # of one statement; they are one parameter
 
 LOG = logging.getLogger(__name__)
-T = TypeVar("T")
-Row = Any  # a tuple from SQLite: its columns depend on the statement
 
 
-class Connection:
+class Connection(Database):
     """One SQLite connection. Threads may share it: their calls, snapshots and transactions take turns."""
 
+    repair = sqlite.REPAIR
+    among = "IN (SELECT value FROM json_each(?))"
+
     def __init__(self, folder: Path, *, write: bool, database: str = DATABASE) -> None:
-        self.folder = folder
+        self.folder = self.location = folder
+        self.name, self.title = folder.name, str(folder)
         self.writable = write
         self._file = folder / database
         self._lock = threading.RLock()
@@ -64,49 +61,47 @@ class Connection:
         """A number of the present snapshot, in which nothing changes; None outside, and while a transaction goes on."""
         return self._snapshots if self._depth and not self._writing else None
 
-    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
-        """All rows of a SELECT."""
+    def packed(self, ids: Sequence[int]) -> str:
+        return json.dumps(ids)
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         with self._lock, sqlite.translated(self.folder):
             if self._depth == 0:
                 self._reopen_if_changed()
-            return self.raw.execute(sql, parameters).fetchall()
+            return self.raw.execute(sql, values).fetchall()
 
-    def rows_in(self, sql: str, values: Sequence[str], *before: object) -> Iterator[Row]:
-        """All rows of a SELECT that ends with `… IN`, for any number of values, after the parameters `before`."""
-        for piece in pieces(storable(values), MOST_PARAMETERS):
-            yield from self.rows(f"{sql} ({','.join('?' * len(piece))})", (*before, *piece))
+    def rows_in(self, sql: str, texts: Sequence[str], *before: object) -> Iterator[Row]:
+        """A value for each text, as SQLite's JSON functions end a text at NUL."""
+        for piece in pieces(storable(texts), MOST_PARAMETERS):
+            yield from self.rows(f"{sql} IN ({','.join('?' * len(piece))})", (*before, *piece))
 
-    def rows_for(self, sql: str, ids: Sequence[int]) -> Iterator[Row]:
-        """All rows of a SELECT with one `json_each(?)`, for any number of ids."""
-        for piece in pieces(ids, MOST_IDS):
-            yield from self.rows(sql, (json.dumps(piece),))
-
-    def ids(self, table: str, column: str, condition: str) -> Ids:
-        """All values of a column of ids in rows of a table, ascending; few at a time are Python's."""
-        sql = f"SELECT {column} FROM {table} WHERE {condition} AND {column} > ? ORDER BY {column} LIMIT {MOST_IDS}"
-        parts = [np.zeros(1, np.int64)]
-        while rows := self.rows(sql, (int(parts[-1][-1]),)):
-            parts.append(np.array(rows, dtype=np.int64)[:, 0])
-        return np.concatenate(parts)[1:]
-
-    def document_ids(self, uris: Iterable[str]) -> list[int]:
-        """Row ids of the documents that exist. Uris are parameters: SQLite's JSON functions end a text at NUL."""
-        return [row[0] for row in self.rows_in("SELECT id FROM documents WHERE uri IN", list(uris))]
-
-    def execute(self, sql: str, parameters: Sequence[object] = ()) -> int:
-        """Run a statement that changes rows, inside `transaction()`; how many it changed."""
-        return self.raw.execute(sql, parameters).rowcount
+    def execute(self, sql: str, values: Sequence[object] = ()) -> int:
+        return self.raw.execute(sql, values).rowcount
 
     def execute_many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
-        """Run a statement once for each row, inside `transaction()`."""
         self.raw.executemany(sql, rows)
 
-    def meta(self, key: str) -> int:
-        """A counter of the table `meta`. Raises Corrupt."""
-        rows = self.rows("SELECT value FROM meta WHERE key = ?", (key,))
+    def count(self, counter: str) -> int:
+        rows = self.rows("SELECT value FROM meta WHERE key = ?", (counter,))
         if not rows:
-            raise Corrupt(f"{self.folder}: {key!r} is missing in its database.", sqlite.REPAIR)
+            raise Corrupt(f"{self.folder}: {counter!r} is missing in its database.", sqlite.REPAIR)
         return int(rows[0][0])
+
+    def add(self, counter: str, change: int) -> None:
+        self.execute("UPDATE meta SET value = value + ? WHERE key = ?", (change, counter))
+
+    def hold(self, name: str, *, alone: bool = False) -> None:
+        """The lock of the folder keeps all others out."""
+
+    def insert(self, table: str, values: Mapping[str, object], conflict: str = "") -> int | None:
+        number = super().insert(table, values, conflict)
+        row_checksums.renew(self.raw, table, "id = ?", (number,))
+        return number
+
+    def update(self, table: str, number: int, values: Mapping[str, object]) -> bool:
+        exists = super().update(table, number, values)
+        row_checksums.renew(self.raw, table, "id = ?", (number,))
+        return exists
 
     def schema(self) -> int:
         """The version of its tables now: another process may migrate them under a reader."""
@@ -115,17 +110,6 @@ class Connection:
     def renew_checksum(self, table: str, where: str, *parameters: object) -> None:
         """Set the checksums of rows that were inserted or changed, inside `transaction()`."""
         row_checksums.renew(self.raw, table, where, parameters)
-
-    def add(self, counter: str, change: int) -> None:
-        """Raise a counter of the table `meta`, inside `transaction()`."""
-        self.execute("UPDATE meta SET value = value + ? WHERE key = ?", (change, counter))
-
-    def parsed(self, value: str) -> Any:
-        """A stored JSON value. Raises Corrupt."""
-        try:
-            return json.loads(value)
-        except (TypeError, ValueError) as error:
-            raise Corrupt(f"{self.folder} is damaged: {str(value)[:40]!r} is not JSON.", sqlite.REPAIR) from error
 
     @contextmanager
     def exclusive(self) -> Iterator[sqlite3.Connection]:
@@ -172,7 +156,7 @@ class Connection:
             number = 0
             if self.raw.in_transaction and self.raw.total_changes != before:
                 self.add("version", 1)
-                number = self.meta("version")
+                number = self.count("version")
             self.raw.execute("COMMIT")  # fails where SQLite has rolled back by itself: nothing was acknowledged
             if number and self._record is not None:
                 self._record.acknowledge(number)
@@ -226,11 +210,6 @@ class Connection:
             self.raw = self._open_reader()
 
 
-def pieces(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """`values` in runs of at most `size`."""
-    return (values[at : at + size] for at in range(0, len(values), size))
-
-
 def _stamp(file: Path) -> tuple[int, int]:
-    found = file.stat()
-    return found.st_mtime_ns, found.st_size
+    status = file.stat()
+    return status.st_mtime_ns, status.st_size

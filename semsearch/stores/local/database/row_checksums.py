@@ -10,10 +10,10 @@ import json
 import sqlite3
 import zlib
 
+NOTES = "bookmark of "  # and the id of a source: a key of the table `meta`, for `Source.notes`
 COLUMNS = {
     "documents": "id, uri, source, sha256, meta_sha256, size, lines, marks",
-    "sources": "id, root, path, mtime_ns, size, sha256, loader, "
-    "(SELECT value FROM meta WHERE key = 'bookmark of ' || id)",
+    "sources": f"id, root, path, mtime_ns, size, sha256, loader, (SELECT value FROM meta WHERE key = '{NOTES}' || id)",
     "spaces": "id, fingerprint, name, dim, info, background, background_count",
     "caches": "id, space, file, bytes, sha256, highest_id, count, spec, faiss_version, why",
     "recipe": "key, value",

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from semsearch.errors import SemsearchError
 from semsearch.stores.local.database import row_checksums, sqlite
-from semsearch.stores.records import HASH
 from semsearch.stores.sql.folding import fold
 from semsearch.stores.sql.query_terms import has_cjk
 from semsearch.utils.late_numpy import np
@@ -232,8 +231,6 @@ OLDEST = 1  # that is read as it is
 INDEXED_TEXT = "coalesce(folded, text)"
 TEXT = """CASE length(body) WHEN 0 THEN
     (SELECT text FROM passages WHERE document = documents.id AND position = 0) ELSE body END"""
-SPACES = "FROM spaces ORDER BY id = (SELECT value FROM meta WHERE key = 'space') DESC, id"  # the current one is first
-HASHES = f"substr(sha256, 1, {HASH}), substr(meta_sha256, 1, {HASH})"
 
 
 def check(connection: sqlite3.Connection, folder: object, *, write: bool) -> None:

@@ -30,19 +30,19 @@ class RecentFilters:
 
     def __init__(self) -> None:
         self._version = -1
-        self._found: dict[str, AllowedIds] = {}  # the one used last comes last
+        self._recent: dict[str, AllowedIds] = {}  # the one used last comes last
 
     def get(self, name: str, connection: Connection) -> AllowedIds | None:
         """Those of a filter, None where they are not known. Forgets all that is not of this version of the store."""
-        version = connection.meta("version")
+        version = connection.count("version")
         if self._version != version or connection.is_writing:  # what is not committed has no version yet
-            self._version, self._found = -1 if connection.is_writing else version, {}
-        found = self._found.pop(name, None)
-        return None if found is None else self.keep(name, found)
+            self._version, self._recent = -1 if connection.is_writing else version, {}
+        passages = self._recent.pop(name, None)
+        return None if passages is None else self.keep(name, passages)
 
-    def keep(self, name: str, found: AllowedIds) -> AllowedIds:
+    def keep(self, name: str, passages: AllowedIds) -> AllowedIds:
         """Keep those of a filter, in place of others that were not used for longest."""
-        self._found[name] = found
-        while len(self._found) > 1 and sum(map(len, self._found.values())) > MOST_IDS:
-            del self._found[next(iter(self._found))]
-        return found
+        self._recent[name] = passages
+        while len(self._recent) > 1 and sum(map(len, self._recent.values())) > MOST_IDS:
+            del self._recent[next(iter(self._recent))]
+        return passages

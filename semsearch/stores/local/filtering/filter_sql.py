@@ -12,7 +12,6 @@ import numpy as np
 
 from semsearch.stores.filters import Compare, Contains, Date, Exists, Field, Filter, In, Like, like_escaped
 from semsearch.stores.records import to_json
-from semsearch.stores.sql import filters
 from semsearch.stores.sql.filters import SQL, Dialect, joined
 from semsearch.utils import globs
 
@@ -24,16 +23,10 @@ _ODD_KEY = re.compile(r'^$|[\x00-\x1f"\\]')  # which JSON escapes; or a key with
 _LAST_WHOLE = 10**15  # above, a number may be written with an exponent
 
 
-def allowed(connection: sqlite3.Connection, tree: Filter) -> Ids:
-    """Ids, ascending, of the passages that pass the filter. Call it inside a snapshot. Raises as `filters.passages`."""
-    sql, values = filters.passages(SqliteFilters(connection), tree)
-    return np.fromiter((row[0] for row in connection.execute(f"{sql} ORDER BY 1", values)), dtype=np.int64)
-
-
 class SqliteFilters(Dialect):
     """The dialect of SQLite."""
 
-    mark, false, loader, mtime = "?", "0", "d.loader", "d.mtime"
+    false, loader, mtime = "0", "d.loader", "d.mtime"
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -41,10 +34,15 @@ class SqliteFilters(Dialect):
     def rows(self, sql: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
         return self._connection.execute(sql, values)
 
+    def passage_ids(self, tree: Filter) -> Ids:
+        """Ids, ascending, of the passages that pass the filter. Raises as `passages`."""
+        sql, values = self.passages(tree)
+        return np.fromiter((row[0] for row in self.rows(f"{sql} ORDER BY 1", values)), dtype=np.int64)
+
     def on_path(self, pattern: str) -> SQL:
         """Path patterns are added to SQLite once: a second time fails while a statement of the connection runs."""
-        known = "SELECT 1 FROM pragma_function_list WHERE name = 'semsearch_path'"
-        if self.rows(known).fetchone() is None:
+        function = "SELECT 1 FROM pragma_function_list WHERE name = 'semsearch_path'"
+        if self.rows(function).fetchone() is None:
             self._connection.create_function("semsearch_path", 4, globs.matches_document, deterministic=True)
         return "semsearch_path(?, d.uri, s.path, s.root)", [pattern]
 
@@ -72,31 +70,31 @@ class SqliteFilters(Dialect):
         }
 
 
-def _comparison(names: Sequence[str], op: str, wanted: Any) -> SQL:
+def _comparison(names: Sequence[str], op: str, operand: Any) -> SQL:
     """A comparison with one value: two thirds of the time of `_walked`.
 
     An equal value has one way to be written, and so has a list, so a search of the text leaves few documents whose JSON
     is parsed.
     """
     path = "$" + "".join(f'."{name}"' for name in names)
-    typed = _typed(wanted, "json_type(d.metadata, ?)")
+    typed = _typed(operand, "json_type(d.metadata, ?)")
     condition = f"CASE WHEN json_extract(d.metadata, ?) {op} ? THEN {typed} ELSE 0 END"
-    values = [path, wanted, path]
+    values = [path, operand, path]
     if op != "=":
         return condition, values
-    if written := _beginning(wanted):
+    if written := _beginning(operand):
         condition, values = f"(instr(d.metadata, ?) AND {condition})", [f'"{names[-1]}":{written}', *values]
-    item, of_item = _among([wanted], "e.value", "e.type")
+    item, of_item = _among([operand], "e.value", "e.type")
     listed = f"json_type(d.metadata, ?) = 'array' AND EXISTS (SELECT 1 FROM json_each(d.metadata, ?) e WHERE {item})"
     in_list: SQL = (f"(instr(d.metadata, ?) AND {listed})", [f'"{names[-1]}":[', path, path, *of_item])
     return joined(" OR ", [(condition, values), in_list])
 
 
-def _beginning(wanted: Any) -> str:
-    """How a value that equals `wanted` begins in the metadata of a document; "" where there are several ways."""
-    if isinstance(wanted, str | bool):
-        return to_json(wanted)
-    return str(wanted) if isinstance(wanted, int) and 0 < abs(wanted) < _LAST_WHOLE else ""
+def _beginning(operand: Any) -> str:
+    """How a value that equals `operand` begins in the metadata of a document; "" where there are several ways."""
+    if isinstance(operand, str | bool):
+        return to_json(operand)
+    return str(operand) if isinstance(operand, int) and 0 < abs(operand) < _LAST_WHOLE else ""
 
 
 def _walked(field: Field, tree: Any) -> SQL:
@@ -121,42 +119,42 @@ def _holds(tree: Any, value: str, types: str | None) -> SQL:
         case Compare(_, op, Date(date)):
             there = f"replace(substr({value}, 1, {len(date)}), ' ', 'T')"
             return f"({text} AND {value} GLOB ? AND {there} {op} ?)", [_ISO, date]
-        case Compare(_, "=", wanted) if types is not None:
-            return joined(" OR ", [_among([wanted], value, types), _item([wanted], value, types)])
-        case Compare(_, op, wanted):
-            return f"({_typed(wanted, types)} AND {value} {op} ?)", [wanted]
+        case Compare(_, "=", operand) if types is not None:
+            return joined(" OR ", [_among([operand], value, types), _item([operand], value, types)])
+        case Compare(_, op, operand):
+            return f"({_typed(operand, types)} AND {value} {op} ?)", [operand]
         case In(_, values):
             tests = [_among(values, value, types)]
             return joined(" OR ", tests if types is None else [*tests, _item(values, value, types)])
         case Like(_, pattern):
             return f"({text} AND {value} LIKE ? ESCAPE '\\')", [pattern]
-        case Contains(_, wanted):
-            part: SQL = (f"({text} AND {value} LIKE ? ESCAPE '\\')", [f"%{like_escaped(str(wanted))}%"])
-            tests = [part] if isinstance(wanted, str) else []
-            return joined(" OR ", tests if types is None else [*tests, _item([wanted], value, types)])
+        case Contains(_, operand):
+            part: SQL = (f"({text} AND {value} LIKE ? ESCAPE '\\')", [f"%{like_escaped(str(operand))}%"])
+            tests = [part] if isinstance(operand, str) else []
+            return joined(" OR ", tests if types is None else [*tests, _item([operand], value, types)])
     raise AssertionError(f"no SQL for {tree!r}")
 
 
-def _item(wanted: Sequence[Any], value: str, types: str) -> SQL:
+def _item(operand: Sequence[Any], value: str, types: str) -> SQL:
     """Whether a list has one of these."""
-    condition, values = _among(wanted, "e.value", "e.type")
+    condition, values = _among(operand, "e.value", "e.type")
     items = f"json_each(CASE {types} WHEN 'array' THEN {value} ELSE '[]' END) e"
     return f"EXISTS (SELECT 1 FROM {items} WHERE {condition})", values
 
 
-def _typed(wanted: Any, types: str | None) -> str:
-    """SQL that is true where a value of the JSON type `types` can be compared with `wanted`."""
+def _typed(operand: Any, types: str | None) -> str:
+    """SQL that is true where a value of the JSON type `types` can be compared with `operand`."""
     if types is None:
         return "1"
-    if isinstance(wanted, bool):
+    if isinstance(operand, bool):
         return f"{types} IN ('true', 'false')"
-    return f"{types} = 'text'" if isinstance(wanted, str) else f"{types} IN ('integer', 'real')"
+    return f"{types} = 'text'" if isinstance(operand, str) else f"{types} IN ('integer', 'real')"
 
 
-def _among(wanted: Sequence[Any], value: str, types: str | None) -> SQL:
+def _among(operand: Sequence[Any], value: str, types: str | None) -> SQL:
     """One parameter for each type, however long the list is."""
     of_type: dict[str, list[Any]] = {}
-    for one in wanted:
+    for one in operand:
         of_type.setdefault(_typed(one, types), []).append(one)
     tests = [
         (f"({typed} AND {value} IN (SELECT value FROM json_each(?)))", [json.dumps(values)])

@@ -69,8 +69,8 @@ class Fts5Matching:
         if runs:
             return set(ids).intersection(containing(self._db, [*runs, *words]).tolist())
         sql = "SELECT rowid FROM passages_fts WHERE passages_fts MATCH ? AND +rowid IN (SELECT value FROM json_each(?))"
-        found = self._db.execute(sql, (_in_text(" AND ".join(map(quoted, words))), json.dumps(ids)))
-        return [row for (row,) in found]
+        complete = self._db.execute(sql, (_in_text(" AND ".join(map(quoted, words))), json.dumps(ids)))
+        return [row for (row,) in complete]
 
     def known_terms(self, first: str, least: int, most: int) -> list[str]:
         return known_terms(self._db, first, least, most)
@@ -100,16 +100,16 @@ def containing(connection: sqlite3.Connection, words: Sequence[str]) -> Ids:
 def _containing(connection: sqlite3.Connection, entry: str) -> Ids:
     entry = as_indexed(connection, entry)
     words, exact = required_words(entry), exact_entry(entry)
-    found: list[tuple[int]] = []
+    rows: list[tuple[int]] = []
     if not has_cjk(exact):
         sql = "SELECT rowid FROM passages_fts WHERE passages_fts MATCH ?"
-        found += connection.execute(sql, (_in_text(quoted(" ".join(words))),)).fetchall()
+        rows += connection.execute(sql, (_in_text(quoted(" ".join(words))),)).fetchall()
     if len(exact) > 2:
         sql = "SELECT rowid FROM passages_cjk WHERE passages_cjk MATCH ?"
-        found += connection.execute(sql, (quoted(exact),)).fetchall()
+        rows += connection.execute(sql, (quoted(exact),)).fetchall()
     elif has_cjk(exact):
         return np.unique(_short_run(connection, exact)[0])
-    return np.array(sorted({row[0] for row in found}), dtype=np.int64)
+    return np.array(sorted({row[0] for row in rows}), dtype=np.int64)
 
 
 def _short_run(connection: sqlite3.Connection, run: str) -> tuple[Ids, Sizes, Sizes]:

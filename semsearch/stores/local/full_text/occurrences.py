@@ -36,10 +36,10 @@ def short_run(connection: sqlite3.Connection, run: str) -> tuple[Ids, Sizes, Siz
     if len(run) == 1:
         at_end += f" UNION ALL SELECT id FROM passages WHERE cjk = 1 AND substr({text}, -2) BETWEEN ?1 AND ?2"
     sql = f"SELECT doc FROM {places} WHERE term >= ?1 AND term <= ?2 UNION ALL {at_end}"
-    found = np.unique(np.array(connection.execute(sql, (run, run + _LAST)).fetchall(), dtype=np.int64))
+    having = np.unique(np.array(connection.execute(sql, (run, run + _LAST)).fetchall(), dtype=np.int64))
     sql = f"""SELECT p.id, (length({text}) - length(replace({text}, ?1, ''))) / length(?1), length({text})
-             FROM json_each(?2) wanted CROSS JOIN passages p ON p.id = wanted.value"""
-    rows = connection.execute(sql, (run, json.dumps(found.tolist()))).fetchall()
+             FROM json_each(?2) one CROSS JOIN passages p ON p.id = one.value"""
+    rows = connection.execute(sql, (run, json.dumps(having.tolist()))).fetchall()
     columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
     return columns[:, 0], columns[:, 1], columns[:, 2]
 

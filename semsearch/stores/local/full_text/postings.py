@@ -17,10 +17,11 @@ from semsearch.stores.local.database.schema import POSTINGS, word_columns
 from semsearch.stores.local.full_text.matching import counted, known_terms
 from semsearch.stores.local.full_text.occurrences import TABLES, occurrences, short_run, totals
 from semsearch.stores.local.full_text.segments import decoded, load, stamp
-from semsearch.stores.local.full_text.sums import Found, best_sums
+from semsearch.stores.local.full_text.sums import best_sums
 from semsearch.stores.sql import bm25
 from semsearch.stores.sql.lexical_search import most_informative
 from semsearch.stores.sql.query_terms import quoted
+from semsearch.stores.sql.scored_passages import ScoredPassages
 from semsearch.stores.sql.tokenizer import GRAMS, WORDS, Tokens, cut
 from semsearch.utils.late_numpy import np
 
@@ -65,9 +66,9 @@ class Passages:
         highest = int(self.ids[-1]) + 1
         if highest > 8 * len(self.ids):  # most ids of long ago are gone
             return np.isin(self.ids, allowed)
-        known = np.zeros(highest, dtype=np.bool_)
-        known[allowed[: np.searchsorted(allowed, highest)]] = True
-        return known[self.ids]
+        passing = np.zeros(highest, dtype=np.bool_)
+        passing[allowed[: np.searchsorted(allowed, highest)]] = True
+        return passing[self.ids]
 
     def present(self, places: Places, counts: Sizes) -> tuple[Places, Sizes]:
         """Without those of removed passages."""
@@ -149,7 +150,7 @@ class PostingsMatching:
         self._passages = passages
         self._sums = sums
         self._allowed = None if allowed is None else passages.mask(allowed)
-        self._found: dict[tuple[int, str], tuple[Places, Sizes]] = {}
+        self._read: dict[tuple[int, str], tuple[Places, Sizes]] = {}
         self._phrases: dict[tuple[str, str], tuple[Places, Scores]] = {}
         self._totals = {kind: totals(connection, kind) for kind in TABLES}
 
@@ -158,14 +159,14 @@ class PostingsMatching:
 
     def counts(self, table: str, phrases: Iterable[str]) -> dict[str, int]:
         kind, most = _KINDS[table], most_informative(self.size(table))
-        found = {}
+        counts = {}
         for phrase in phrases:
             term = _term(kind, phrase)
             n = self._count_of_phrase(table, phrase, most) if term is None else len(self._postings(kind, term)[0])
-            found[phrase] = min(n, most + 1)
-        return found
+            counts[phrase] = min(n, most + 1)
+        return counts
 
-    def best(self, table: str, phrases: Sequence[str], k: int) -> Found:
+    def best(self, table: str, phrases: Sequence[str], k: int) -> ScoredPassages:
         kind = _KINDS[table]
         size, tokens = self._totals[kind]
         lengths = self._passages.tokens if kind == WORDS else self._passages.trigrams
@@ -180,17 +181,16 @@ class PostingsMatching:
                 parts.append((places, bm25.scores(weight, counts, lengths[places], tokens / size)))
         return best_sums([self._allowed_of(*part) for part in parts], k, self._sums)
 
-    def of_short_run(self, run: str) -> Found:
+    def of_short_run(self, run: str) -> ScoredPassages:
         places, counts = self._postings(GRAMS, run)
         lengths = self._passages.characters[places]
         weight = bm25.idf(self.size("passages_fts"), len(places))
         mean = float(lengths.mean()) if len(lengths) else 1.0
-        return Found(*self._allowed_of(places, bm25.scores(weight, counts, lengths, mean)), len(self._sums))
+        return ScoredPassages(*self._allowed_of(places, bm25.scores(weight, counts, lengths, mean)))
 
-    def ordered(self, part: Found, k: int) -> tuple[list[int], list[float]]:
-        best = part.best(k)
-        order = np.argsort(-best.scores, kind="stable")  # places are in the order of ids
-        return self._passages.ids[best.places[order]].tolist(), best.scores[order].tolist()
+    def ordered(self, part: ScoredPassages, k: int) -> tuple[list[int], list[float]]:
+        places, scores = part.ordered(k)
+        return self._passages.ids[places].tolist(), scores.tolist()
 
     def complete(self, ids: Sequence[int], runs: Sequence[str], words: Sequence[str]) -> Iterable[int]:
         having = np.array(ids, dtype=np.int64)
@@ -219,11 +219,11 @@ class PostingsMatching:
 
     def _postings(self, kind: int, term: str) -> tuple[Places, Sizes]:
         """The places (n,), ascending, of a term, and how often each has it (n,)."""
-        if (kind, term) not in self._found:
+        if (kind, term) not in self._read:
             frequent = self._db.execute("SELECT 1 FROM frequent_terms WHERE kind = ? AND term = ?", (kind, term))
             read = self._from_segments if frequent.fetchone() else self._from_fts5
-            self._found[kind, term] = read(kind, term)
-        return self._found[kind, term]
+            self._read[kind, term] = read(kind, term)
+        return self._read[kind, term]
 
     def _from_segments(self, kind: int, term: str) -> tuple[Places, Sizes]:
         rows = self._db.execute(_ROWS, (kind, term)).fetchall()

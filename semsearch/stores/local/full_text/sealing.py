@@ -56,7 +56,7 @@ def seal(connection: sqlite3.Connection) -> None:
         (highest,) = connection.execute("SELECT coalesce(max(number), 0) FROM segments").fetchone()
         segment = Segment(highest + 1, tokens.ids, *tokens.sizes())
         _put_segment(connection, segment)
-        for kind, term, ids, counts in sorted(tokens.of(known(connection)), key=lambda found: found[:2]):
+        for kind, term, ids, counts in sorted(tokens.of(frequent_terms(connection)), key=lambda row: row[:2]):
             _put(connection, segment.number, kind, term, np.searchsorted(segment.ids, ids), counts, len(segment.ids))
 
 
@@ -68,8 +68,8 @@ def _waiting(connection: sqlite3.Connection) -> bool:
 def _to_rewrite(connection: sqlite3.Connection) -> list[int]:
     """The numbers of segments that are to become one: some small ones, or one that has lost half of its passages."""
     small = f"SELECT number FROM segments WHERE passages <= {LIMITS.segment} ORDER BY number LIMIT {LIMITS.merged}"
-    if len(found := [number for (number,) in connection.execute(small)]) == LIMITS.merged:
-        return found
+    if len(numbers := [number for (number,) in connection.execute(small)]) == LIMITS.merged:
+        return numbers
     gone = "SELECT count(*) FROM postings_gone WHERE id BETWEEN s.first AND s.last"
     sql = f"SELECT number FROM segments s WHERE 2 * ({gone}) > passages LIMIT 1"
     if connection.execute("SELECT 1 FROM postings_gone LIMIT 1").fetchone() is None:
@@ -83,7 +83,7 @@ def _rewrite(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
     within = int(old.ids[0]), int(old.ids[-1])
     gone = [row for (row,) in connection.execute("SELECT id FROM postings_gone WHERE id BETWEEN ? AND ?", within)]
     here = ~np.isin(old.ids, gone)
-    rows = [_postings(connection, kind, term, old) for kind, term in sorted(known(connection))]
+    rows = [_postings(connection, kind, term, old) for kind, term in sorted(frequent_terms(connection))]
     for number in numbers:
         connection.execute("DELETE FROM postings WHERE segment = ?", (number,))
         connection.execute("DELETE FROM segments WHERE number = ?", (number,))
@@ -104,14 +104,14 @@ def _postings(connection: sqlite3.Connection, kind: int, term: str, of: Sealed) 
     return kind, term, *decoded(rows, kind, term, of)
 
 
-def known(connection: sqlite3.Connection) -> set[tuple[int, str]]:
+def frequent_terms(connection: sqlite3.Connection) -> set[tuple[int, str]]:
     """(kind, term) of the frequent terms."""
     return set(connection.execute("SELECT kind, term FROM frequent_terms"))
 
 
 def _admit(connection: sqlite3.Connection, tokens: Tokens, last: int) -> None:
     """Record the terms that are frequent from now on, and what the segments so far (ids up to `last`) have of them."""
-    before = known(connection)
+    before = frequent_terms(connection)
     several = tokens.several(LIMITS.in_segment)
     new = [one for one in several if one not in before and at_least(connection, *one, LIMITS.in_store)]
     connection.executemany("INSERT INTO frequent_terms VALUES (?, ?)", new)

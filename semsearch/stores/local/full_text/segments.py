@@ -123,16 +123,16 @@ def decoded(rows: Iterable[Row], kind: int, term: str, sealed: Sealed) -> tuple[
     the order of the segments. Raises Damaged.
     """
     none = np.zeros(0, dtype=np.int64)
-    found, several, often = [none], [none], [none]
+    having_parts, several, often = [none], [none], [none]
     for segment, places, counts, crc in rows:
         part = sealed.parts.get(segment)
         if part is None or posting_crc(segment, kind, term, places, counts) != crc:
             raise Damaged(f"the postings of {term!r} in segment {segment} are damaged.")
-        found.append(_unpacked_places(places, part))
+        having_parts.append(_unpacked_places(places, part))
         pairs = np.frombuffer(counts, "<u2")
         several.append(np.add(pairs[::2], part.start, dtype=np.int64))
         often.append(pairs[1::2])
-    having = np.concatenate(found)
+    having = np.concatenate(having_parts)
     numbers = np.ones(len(having), dtype=np.int64)
     numbers[np.searchsorted(having, np.concatenate(several))] = np.concatenate(often)
     return having, numbers

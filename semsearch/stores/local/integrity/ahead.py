@@ -17,9 +17,9 @@ class Ahead(Generic[T]):
 
     def at(self, key: int) -> list[T]:
         """The values of a key."""
-        found = []
+        values = []
         while self._next is not None and self._next[0] <= key:
             if self._next[0] == key:
-                found.append(self._next[1])
+                values.append(self._next[1])
             self._next = next(self._items, None)
-        return found
+        return values

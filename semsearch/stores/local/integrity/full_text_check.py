@@ -38,9 +38,9 @@ def problems(store: Connection, report: Callable[[], None] = lambda: None) -> It
 
 def _problems(connection: sqlite3.Connection, table: str, content: str) -> Iterator[str]:
     (rows,) = connection.execute(f"SELECT count(*) FROM {table}_docsize").fetchone()
-    (wanted,) = connection.execute(f"SELECT count(*) FROM {content}").fetchone()
-    if rows != wanted:
-        yield f"the full-text index {table} has {rows} passages where there are {wanted}."
+    (expected,) = connection.execute(f"SELECT count(*) FROM {content}").fetchone()
+    if rows != expected:
+        yield f"the full-text index {table} has {rows} passages where there are {expected}."
     if not _settings_agree(connection, table, content):
         yield f"the settings of the full-text index {table} are not those that it was made with."
     try:
@@ -62,5 +62,7 @@ def _settings_agree(connection: sqlite3.Connection, table: str, content: str) ->
     columns = "*" if words == "text" or content != "passages" else f"id, {words} AS text, keywords"
     connection.execute(f"CREATE TEMP VIEW {content} AS SELECT {columns} FROM main.{content}")
     connection.execute(sql.replace(table, f"temp.{table}", 1))
-    made, found = (connection.execute(f"SELECT * FROM {where}.{table}_config").fetchall() for where in ("temp", "main"))
-    return bool(made == found)
+    made, stored = (
+        connection.execute(f"SELECT * FROM {where}.{table}_config").fetchall() for where in ("temp", "main")
+    )
+    return bool(made == stored)

@@ -10,7 +10,7 @@ import numpy as np
 
 from semsearch.stores.local.database.schema import POSTINGS, word_columns
 from semsearch.stores.local.database.sqlite import Damaged
-from semsearch.stores.local.full_text.sealing import known
+from semsearch.stores.local.full_text.sealing import frequent_terms
 from semsearch.stores.local.full_text.segments import decoded, load
 from semsearch.stores.sql.tokenizer import Tokens
 
@@ -45,14 +45,14 @@ def problems(store: Connection) -> Iterator[str]:
 def _segment(connection: sqlite3.Connection, number: int, gone: Ids) -> Iterator[str]:
     alone = load(connection, [number])
     rows = dict(_rows(connection, number, alone))
-    wanted = known(connection)
-    if strange := sorted(rows.keys() - wanted):
+    frequent = frequent_terms(connection)
+    if strange := sorted(rows.keys() - frequent):
         yield f"the postings of {strange[0][1]!r} in segment {number} are those of no frequent word."
     for at in range(0, len(alone.ids), AT_ONCE):
         ids = alone.ids[at : at + AT_ONCE]
         here = ~np.isin(ids, gone)
         sizes = alone.tokens[at : at + AT_ONCE][here], alone.characters[at : at + AT_ONCE][here]
-        yield from _piece(connection, number, ids, here, sizes, rows, wanted)
+        yield from _piece(connection, number, ids, here, sizes, rows, frequent)
 
 
 def _piece(
@@ -62,7 +62,7 @@ def _piece(
     here: np.ndarray,
     sizes: tuple[Sizes, Sizes],
     rows: _Having,
-    wanted: set[tuple[int, str]],
+    frequent: set[tuple[int, str]],
 ) -> Iterator[str]:
     """What is wrong about the passages `ids` (n,) of a segment, of which those `here` (n,) are not removed."""
     sql = f"SELECT {word_columns(connection)} FROM passages WHERE id BETWEEN ? AND ? ORDER BY id"
@@ -70,11 +70,11 @@ def _piece(
         if not np.array_equal(tokens.ids, ids[here]):
             yield f"segment {number} of the postings has other passages than the store."
             return
-        right = {(kind, term): (having, counts) for kind, term, having, counts in tokens.of(wanted)}
+        right = {(kind, term): (having, counts) for kind, term, having, counts in tokens.of(frequent)}
         if not all(map(np.array_equal, tokens.sizes(), sizes)):
             yield f"segment {number} of the postings has wrong lengths of passages."
     none = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    for kind, term in sorted(wanted):
+    for kind, term in sorted(frequent):
         having, counts = rows.get((kind, term), none)
         some = slice(*np.searchsorted(having, [ids[0], ids[-1] + 1]))
         stay = np.isin(having[some], ids[here])

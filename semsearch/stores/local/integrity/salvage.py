@@ -20,10 +20,11 @@ import numpy as np
 from semsearch.errors import Corrupt
 from semsearch.stores.local.database import commit_record, schema, sqlite
 from semsearch.stores.local.database.row_checksums import COLUMNS
-from semsearch.stores.local.database.schema import CHECKSUMS, FLOAT16, FLOAT16_BYTES, HASHES, document_text, vector_crc
+from semsearch.stores.local.database.schema import CHECKSUMS, FLOAT16, FLOAT16_BYTES, document_text, vector_crc
 from semsearch.stores.local.integrity.ahead import Ahead
 from semsearch.stores.local.location import DATABASE, require_store
 from semsearch.stores.records import Salvaged, Source, Space, meta_hash, stable_id, text_hash
+from semsearch.stores.sql.rows import HASHES
 from semsearch.types import Document, JsonObject, Mark, Passage, Skipped
 from semsearch.utils.vectors import unit_rows
 
@@ -111,7 +112,7 @@ class Salvage:
     def documents(self, space: Space | None) -> Iterator[Salvaged]:
         """Every document whose text, title and metadata are right, with what is right of its passages and vectors."""
         sources, names = self._sources(), self._names()
-        missing, found = dict(names or {}), 0
+        missing, count = dict(names or {}), 0
         passages, vectors = Ahead(self._passages()), Ahead(self._vectors(space))
         for number, sound, uri, source, body, *row in self._rows("documents", _DOCUMENT, self._is_sound("documents")):
             cut = [one for one in passages.at(number) if not one[2] or one[2] == stable_id(uri, one[1], one[3].text)]
@@ -120,15 +121,15 @@ class Salvage:
             document = _document(uri, body, *row) if sound else None
             if document is None or (names is not None and number not in names):
                 continue
-            found += 1
+            count += 1
             missing.pop(number, None)
             rows = [next(iter(vectors.at(one[0])), None) for one in cut]
-            known = sources.get(source)
-            if source is not None and known is None:
+            file = sources.get(source)
+            if source is not None and file is None:
                 self.lost.append(Skipped(uri, "the record of its file is damaged; its text is there"))
-            yield Salvaged(document, known, _whole(document.text, cut), rows)
+            yield Salvaged(document, file, _whole(document.text, cut), rows)
         self.lost += [Skipped(uri, "its text or its record is damaged") for uri in missing.values()]
-        if names is None and (more := self.count() - found) > 0:
+        if names is None and (more := self.count() - count) > 0:
             self.lost.append(Skipped(f"{more:,} documents", "their records cannot be read"))
 
     def _names(self) -> dict[int, str] | None:

@@ -7,38 +7,27 @@ index of an older schema is verified by the checksums that it has.
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import cache
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.errors import Locked, SemsearchError
 from semsearch.stores.local.database import commit_record, schema, sqlite
 from semsearch.stores.local.database.row_checksums import COLUMNS
-from semsearch.stores.local.database.schema import (
-    CHECKSUMS,
-    FLOAT16_BYTES,
-    HASHES,
-    SPACES,
-    TEXT,
-    document_text,
-    vector_crc,
-)
+from semsearch.stores.local.database.schema import CHECKSUMS, FLOAT16_BYTES, TEXT, document_text, vector_crc
 from semsearch.stores.local.database.steps import Steps, watched
 from semsearch.stores.local.integrity import full_text_check, postings_check
 from semsearch.stores.local.integrity.ahead import Ahead
-from semsearch.stores.records import meta_hash, stable_id, text_hash
+from semsearch.stores.sql import checks
+from semsearch.stores.sql.rows import HASHES, SPACES
 
 if TYPE_CHECKING:
-    from semsearch.stores.local.database.connection import Connection, Row
+    from semsearch.stores.local.database.connection import Connection
     from semsearch.types import Progress
 
-MOST_OF_A_KIND = 5  # problems of one kind that are listed; more are counted
 _PASSAGES = [
     f"""SELECT document, id, position, start, "end", text, crc = {rule}, identity
         FROM passages ORDER BY document, position"""
@@ -67,35 +56,25 @@ def verify(store: Connection, progress: Callable[[Progress], None] = lambda _: N
 
     names = [check.__name__.strip("_").replace("_", " ") for check in _CHECKS]
     steps = Steps(report, "checks", *names)
-    problems = list(_caught(_commits, "commits", store, steps))
+    problems = list(_problems(_commits, "commits", store, steps))
     try:
         with store.snapshot(), watched(store.raw, steps.repeat):
             for check, name in zip(_CHECKS, names, strict=True):
                 steps.begin()
-                problems += _shortened(_caught(check, name, store, steps))
+                problems += checks.shortened(_problems(check, name, store, steps))
     except _Ended as ended:
         raise ended.__cause__ or ended from None
     return problems
 
 
-def _caught(
+def _problems(
     check: Callable[[Connection, Steps], Iterator[str]], name: str, store: Connection, steps: Steps
 ) -> Iterator[str]:
-    """The problems that a check finds, and the one that stops it."""
-    try:
+    def translated() -> Iterator[str]:
         with sqlite.translated(store.folder):
             yield from check(store, steps)
-    except Locked:
-        raise
-    except (SemsearchError, TypeError, ValueError, AttributeError, OverflowError) as error:  # damage has any type
-        yield f"{name}: {getattr(error, 'message', error)}"
 
-
-def _shortened(problems: Iterable[str]) -> Iterator[str]:
-    found = iter(problems)
-    yield from islice(found, MOST_OF_A_KIND)
-    if more := sum(1 for _ in found):
-        yield f"… and {more} more like that."
+    return checks.caught(translated(), name)
 
 
 def _commits(store: Connection, _: Steps) -> Iterator[str]:
@@ -104,15 +83,15 @@ def _commits(store: Connection, _: Steps) -> Iterator[str]:
 
 
 def _schema(store: Connection, _: Steps) -> Iterator[str]:
-    found = _objects(store.raw)
+    present = _objects(store.raw)
     (version,) = store.raw.execute("PRAGMA user_version").fetchone()
-    wanted = _expected(version)
-    for name in sorted(wanted.keys() | found.keys()):
-        if name not in found:
+    expected = _expected(version)
+    for name in sorted(expected.keys() | present.keys()):
+        if name not in present:
             yield f"the table or index {name} is missing."
-        elif name not in wanted:
+        elif name not in expected:
             yield f"{name} does not belong to a store."
-        elif found[name] != wanted[name]:
+        elif present[name] != expected[name]:
             yield f"the definition of {name} is not the one that was made."
 
 
@@ -146,42 +125,22 @@ def _documents(store: Connection, steps: Steps) -> Iterator[str]:
     sql = f"SELECT id, uri, {HASHES}, title, metadata, marks, {TEXT} FROM documents ORDER BY id"
     passages = store.raw.execute(_PASSAGES[store.schema() >= CHECKSUMS])
     parts = Ahead((document, row) for document, *row in passages)
-    rows = steps.counted(store.raw.execute(sql), store.meta("documents"))
+    rows = steps.counted(store.raw.execute(sql), store.count("documents"))
     for number, uri, sha256, meta_sha256, title, metadata, marks, body in rows:
         text: str | None = None
         try:
             text = document_text(body)
-            if text_hash(text) != sha256:
-                yield f"the text of {uri!r} is not the one that was stored."
-            if meta_hash(title, json.loads(metadata)) != meta_sha256:
-                yield f"title or metadata of {uri!r} are not what was stored."
-            json.loads(marks)
+            yield from checks.of_document(uri, text, sha256, meta_sha256, title, metadata, marks)
         except (ValueError, TypeError) as error:
             yield f"{uri!r} cannot be read: {error}."
-        yield from _passages(parts.at(number), uri, text)
-
-
-def _passages(rows: Sequence[Row], uri: str, text: str | None) -> Iterator[str]:
-    before = 0
-    for expected, (number, position, start, end, part, sound, name) in enumerate(rows):
-        if position != expected:
-            yield f"passage {number} of {uri!r} is number {position} where {expected} should be."
-        if not sound:
-            yield f"passage {number} of {uri!r} is damaged."
-        elif start < before:
-            yield f"passage {number} of {uri!r} begins before the one that it follows."
-        elif text is not None and text[start:end] != part:
-            yield f"passage {number} is not the text from {start} to {end} of {uri!r}."
-        elif name and stable_id(uri, position, part) != name:  # schema 5 stores none
-            yield f"the identity of passage {number} of {uri!r} is wrong."
-        before = start
+        yield from checks.of_passages(parts.at(number), uri, text)
 
 
 def _vectors(store: Connection, steps: Steps) -> Iterator[str]:
     for space, name, dim in store.raw.execute("SELECT id, name, dim FROM spaces ORDER BY id"):
         width = dim * FLOAT16_BYTES
         sql = "SELECT passage, crc, vector FROM vectors WHERE space = ? ORDER BY passage"
-        for passage, crc, blob in steps.counted(store.raw.execute(sql, (space,)), store.meta("passages")):
+        for passage, crc, blob in steps.counted(store.raw.execute(sql, (space,)), store.count("passages")):
             if len(blob) != width:
                 yield f"the vector of passage {passage} has {len(blob)} bytes where {name} makes {width}."
             elif vector_crc(passage, blob) != crc:
@@ -208,7 +167,7 @@ def _checksums(store: Connection, _: Steps) -> Iterator[str]:
 
 def _counters(store: Connection, _: Steps) -> Iterator[str]:
     for table in ("documents", "passages"):
-        recorded = store.meta(table)
+        recorded = store.count(table)
         (rows,) = store.raw.execute(f"SELECT count(*) FROM {table}").fetchone()
         if rows != recorded:
             yield f"{recorded} {table} are on record, but {rows} are there."

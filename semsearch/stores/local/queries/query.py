@@ -104,10 +104,10 @@ class _Query:
         connection.set_authorizer(_authorized)
         connection.set_progress_handler(lambda: time.monotonic() > self._end, STEPS)
         with self._errors():
-            found = connection.execute(statement, values)
-            if found.description is None:
+            cursor = connection.execute(statement, values)
+            if cursor.description is None:
                 raise UsageError("this statement has no rows.", "Write a SELECT.")
-            return SqlRows(distinct([column[0] for column in found.description]), _fetched(found))
+            return SqlRows(distinct([column[0] for column in cursor.description]), _fetched(cursor))
 
     def _kept(self, function: Callable[..., SqlValue]) -> Callable[..., SqlValue]:
         def called(*values: object) -> SqlValue:
@@ -140,16 +140,16 @@ _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, 
 
 def _fetched(rows: Iterable[tuple[SqlValue, ...]]) -> list[tuple[SqlValue, ...]]:
     """All rows. Raises UsageError where they are too many, or too large."""
-    found: list[tuple[SqlValue, ...]] = []
+    fetched: list[tuple[SqlValue, ...]] = []
     size = 0
     for row in rows:
-        found.append(row)
+        fetched.append(row)
         size += sum(len(value) for value in row if isinstance(value, str | bytes))
         if size > MOST_BYTES:
             raise UsageError(f"the rows take more than {MOST_BYTES >> 20} MB.", "Select fewer columns, or add a LIMIT.")
-        if len(found) > MOST_ROWS:
+        if len(fetched) > MOST_ROWS:
             raise UsageError(f"there are more than {MOST_ROWS:,} rows.", "Add a LIMIT.")
-    return found
+    return fetched
 
 
 def _reason(error: Exception) -> str:

@@ -26,7 +26,7 @@ def as_table(statement: str) -> str:
     """
     columns = ", ".join(f"value ->> '{name}' AS {name}" for name in COLUMNS)
     pieces, done, before = [], 0, ""
-    tokens = [found for found in TOKEN.finditer(statement) if not found[0].startswith(("--", "/*"))]
+    tokens = [token for token in TOKEN.finditer(statement) if not token[0].startswith(("--", "/*"))]
     for at, token in enumerate(tokens):
         if token[0].casefold() == SEARCH and before in ("from", "join") and token.start() >= done:
             end = _closing(tokens[at + 1 :])

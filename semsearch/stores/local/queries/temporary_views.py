@@ -38,11 +38,11 @@ def _with_keys(columns: str, keys: Sequence[str], connection: sqlite3.Connection
     """The columns with those of the metadata; one whose name is taken has `metadata_` before it."""
     described = connection.execute(f"SELECT * FROM ({query}) LIMIT 0").description
     taken = {"text", *(column[0].casefold() for column in described)}
-    found = [columns]
+    listed = [columns]
     for key in keys:
         name = f"metadata_{key}" if key.casefold() in taken else key
         if name.casefold() not in taken:
             taken.add(name.casefold())
             path = f'$."{key}"'.replace("'", "''")
-            found.append(f"""d.metadata ->> '{path}' AS "{name}\"""")
-    return ", ".join(found)
+            listed.append(f"""d.metadata ->> '{path}' AS "{name}\"""")
+    return ", ".join(listed)

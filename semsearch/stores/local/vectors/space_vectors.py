@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from semsearch.errors import NotFound, SemsearchError
-from semsearch.stores.local.database.connection import pieces
 from semsearch.stores.local.vectors.vector_rows import VectorRows, decoded
+from semsearch.stores.sql.database import pieces
 from semsearch.utils import plugins
 from semsearch.utils.late_numpy import np
 from semsearch.vector_index import backends, cache_files
@@ -16,8 +16,9 @@ from semsearch.vector_index.cache_files import CacheFile
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.stores.local.database.connection import Connection, Row
+    from semsearch.stores.local.database.connection import Connection
     from semsearch.stores.protocol import Rebuild
+    from semsearch.stores.sql.database import Row
     from semsearch.types import Ids, JsonObject, VectorIndex, Vectors
     from semsearch.vector_index.cache_files import OpenCache
 
@@ -47,7 +48,7 @@ class SpaceVectors:
 
     def version(self) -> int:
         """A counter that every commit raises."""
-        return self._db.meta("version")
+        return self._db.count("version")
 
     def count(self) -> int:
         """The number of vectors, from a counter."""
@@ -74,21 +75,21 @@ class SpaceVectors:
         snapshot, what is committed meanwhile may or may not be included.
         """
         if ids is not None:
-            wanted = sorted({i for i in np.asarray(ids, dtype=np.int64).tolist() if i > after})
-            for piece in pieces(wanted, chunk):  # np.unique would import numpy.ma, a cold query's 25 ms
-                found = self._read.read(self._db, self._space, piece, self.dim)
-                if len(found[0]):
-                    yield found
+            newer = sorted({i for i in np.asarray(ids, dtype=np.int64).tolist() if i > after})
+            for piece in pieces(newer, chunk):  # np.unique would import numpy.ma, a cold query's 25 ms
+                rows = self._read.read(self._db, self._space, piece, self.dim)
+                if len(rows[0]):
+                    yield rows
             return
-        while rows := self._rows("passage > ? ORDER BY passage LIMIT ?", after, chunk):
-            yield decoded(rows, self.dim, self._folder)
-            after = rows[-1][0]
+        while newest := self._rows("passage > ? ORDER BY passage LIMIT ?", after, chunk):
+            yield decoded(newest, self.dim, self._folder)
+            after = newest[-1][0]
 
     def existing(self, ids: Ids | Sequence[int]) -> NDArray[np.bool_]:
         """(n,) ids -> (n,) whether each passage is still there."""
-        wanted = np.asarray(ids, dtype=np.int64)
-        sql = "SELECT p.id FROM json_each(?) wanted CROSS JOIN passages p ON p.id = wanted.value"
-        return np.isin(wanted, [row[0] for row in self._db.rows_for(sql, wanted.tolist())])
+        numbers = np.asarray(ids, dtype=np.int64)
+        there = [row[0] for row in self._db.rows_of("SELECT id FROM passages WHERE id", numbers.tolist())]
+        return np.isin(numbers, there)
 
     # ---- caches
 
@@ -169,8 +170,8 @@ class SpaceVectors:
             probes = vectors[old][:: min(step, len(vectors))]
             if probed < 2 * PROBES and len(probes):
                 probed += len(probes)
-                found, scores = index.search(probes, index.candidates(1))
-                itself = (found == ids[old][:: min(step, len(vectors)), None]).any(axis=1)
+                near, scores = index.search(probes, index.candidates(1))
+                itself = (near == ids[old][:: min(step, len(vectors)), None]).any(axis=1)
                 blind += int((~itself & (scores[:, 0] < SAME)).sum())
         if missing:
             yield f"{missing:,} stored vectors are not in it."

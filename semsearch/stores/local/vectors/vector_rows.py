@@ -18,7 +18,8 @@ from semsearch.utils.late_numpy import np
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
-    from semsearch.stores.local.database.connection import Connection, Row
+    from semsearch.stores.local.database.connection import Connection
+    from semsearch.stores.sql.database import Row
     from semsearch.types import Ids, Vectors
 
 KEPT_BYTES = 1 << 22  # of unit rows: 2,730 of 384 numbers
@@ -43,14 +44,14 @@ class VectorRows:
             return self._from_store(connection, space, ids, dim)
         if moment != self._moment:
             self._moment, self._kept = moment, None
-        known = self._kept or decoded([], dim, connection.folder)
-        wanted = np.array(ids, dtype=np.int64)
-        rest = wanted[~np.isin(wanted, known[0], assume_unique=True)].tolist()
-        every = _merged(known, self._from_store(connection, space, rest, dim))
-        chosen = np.isin(every[0], wanted, assume_unique=True)
-        found = every if chosen.all() else (every[0][chosen], every[1][chosen])
-        self._kept = next((some for some in (every, found) if some[1].nbytes <= KEPT_BYTES), None)
-        return found
+        recent = self._kept or decoded([], dim, connection.folder)
+        numbers = np.array(ids, dtype=np.int64)
+        rest = numbers[~np.isin(numbers, recent[0], assume_unique=True)].tolist()
+        every = _merged(recent, self._from_store(connection, space, rest, dim))
+        here = np.isin(every[0], numbers, assume_unique=True)
+        chosen = every if here.all() else (every[0][here], every[1][here])
+        self._kept = next((some for some in (every, chosen) if some[1].nbytes <= KEPT_BYTES), None)
+        return chosen
 
     def _from_store(self, connection: Connection, space: int, ids: Sequence[int], dim: int) -> tuple[Ids, Vectors]:
         rows = self._rows(connection, space, ids) if ids else []
@@ -61,8 +62,8 @@ class VectorRows:
         if len(rows) == len(ids):
             return rows
         self._in_place = 2 * len(rows) > len(ids)
-        found = {row[0] for row in rows}
-        rest = [one for one in ids if one not in found]
+        there = {row[0] for row in rows}
+        rest = [one for one in ids if one not in there]
         return rows + connection.rows(_BY_INDEX, (space, json.dumps(rest)))
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,12 +18,13 @@ from semsearch.stores.postgres.full_text import occurrences, words
 from semsearch.stores.postgres.full_text.words import contains, has_word
 from semsearch.stores.postgres.server.connection import Connection
 from semsearch.stores.sql import bm25
+from semsearch.stores.sql.scored_passages import ScoredPassages
 from semsearch.stores.sql.tokenizer import GRAMS, WORDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.stores.sql.bm25 import Scores, Sizes
+    from semsearch.stores.sql.bm25 import Sizes
     from semsearch.types import Ids
 
 ROUGH = 500_000  # passages of a collection from which on frequent words are not counted one by one
@@ -55,59 +55,6 @@ class Postings(NamedTuple):
     lengths: Sizes
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredPassages:
-    """ids (n,) ascending, scores (n,)."""
-
-    ids: Ids
-    scores: Scores
-
-    @classmethod
-    def none(cls) -> Self:
-        return cls(np.zeros(0, dtype=np.int64), np.zeros(0))
-
-    @classmethod
-    def of(cls, ids: Ids, scores: Scores) -> Self:
-        """From ids in any order, each once."""
-        order = np.argsort(ids, kind="stable")
-        return cls(ids[order], scores[order])
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def __add__(self, other: Self) -> Self:
-        ids = np.union1d(self.ids, other.ids)
-        sums = np.zeros(len(ids))
-        sums[np.searchsorted(ids, self.ids)] = self.scores
-        sums[np.searchsorted(ids, other.ids)] += other.scores
-        return type(self)(ids, sums)
-
-    def __or__(self, other: Self) -> Self:
-        """The higher of both scores of each passage."""
-        ids = np.union1d(self.ids, other.ids)
-        highest = np.zeros(len(ids))
-        highest[np.searchsorted(ids, self.ids)] = self.scores
-        at = np.searchsorted(ids, other.ids)
-        highest[at] = np.maximum(highest[at], other.scores)
-        return type(self)(ids, highest)
-
-    def best(self, k: int) -> Self:
-        """The k highest; of equal ones those with the lowest ids. The highest comes first."""
-        order = np.lexsort((self.ids, -self.scores))[:k]
-        return type(self)(self.ids[order], self.scores[order])
-
-    def at_least(self, least: float) -> Self:
-        """Those with at least this score."""
-        kept = self.scores >= least
-        return type(self)(self.ids[kept], self.scores[kept])
-
-    def kth(self, k: int) -> float:
-        """The k-th highest score; minus infinity where there are fewer."""
-        if len(self) < k:
-            return float("-inf")
-        return float(np.partition(self.scores, len(self) - k)[len(self) - k])
-
-
 class PostgresMatching:
     """One search: see `keyword_search.Matching`. Call it inside a snapshot.
 
@@ -136,7 +83,7 @@ class PostgresMatching:
             if rest <= best.kth(k):
                 best = best.at_least(best.kth(k) - rest)
                 for later in phrases[at:]:
-                    best = best + self._scored(table, later, self._postings_of(table, later, best.ids))
+                    best = best + self._scored(table, later, self._postings_of(table, later, best.keys))
                 return best
             best = best + self._inside(self._scored(table, phrase, self._postings(table, phrase)))
         return best
@@ -149,18 +96,18 @@ class PostgresMatching:
         return self._inside(ScoredPassages.of(postings.ids, bm25.scores(weight, postings.counts, lengths, mean)))
 
     def ordered(self, part: ScoredPassages, k: int) -> tuple[list[int], list[float]]:
-        best = part.best(k)
-        return best.ids.tolist(), best.scores.tolist()
+        ids, scores = part.ordered(k)
+        return ids.tolist(), scores.tolist()
 
     def complete(self, ids: Sequence[int], runs: Sequence[str], words: Sequence[str]) -> Iterable[int]:
         tests = [contains(entry) if runs else has_word(entry) for entry in [*runs, *words]]
         condition = " AND ".join(sql for sql, _ in tests)
         values = [value for _, queries in tests for value in queries]
-        sql = f"SELECT passage FROM words WHERE passage = ANY(%s::bigint[]) AND {condition}"
+        sql = f"SELECT passage FROM words WHERE passage = ANY(?::bigint[]) AND {condition}"
         return [row for (row,) in self._db.rows(sql, [list(ids), *values])]
 
     def known_terms(self, first: str, least: int, most: int) -> list[str]:
-        sql = """SELECT term FROM vocabulary WHERE term >= %s AND term < %s AND length(term) BETWEEN %s AND %s
+        sql = """SELECT term FROM vocabulary WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?
                  ORDER BY term"""
         return [term for (term,) in self._db.rows(sql, (first, chr(ord(first) + 1), least, most))]
 
@@ -183,12 +130,12 @@ class PostgresMatching:
     def _inside(self, scored: ScoredPassages) -> ScoredPassages:
         if self._allowed is None:
             return scored
-        inside = self._allowed(scored.ids)
-        return ScoredPassages(scored.ids[inside], scored.scores[inside])
+        inside = self._allowed(scored.keys)
+        return ScoredPassages(scored.keys[inside], scored.scores[inside])
 
     def _postings(self, table: str, phrase: str) -> Postings:
         if (table, phrase) not in self._read:
-            self._read[table, phrase] = self._found(table, phrase, "", [])
+            self._read[table, phrase] = self._query(table, phrase, "", [])
         return self._read[table, phrase]
 
     def _postings_of(self, table: str, phrase: str, ids: Ids) -> Postings:
@@ -197,30 +144,30 @@ class PostgresMatching:
             every = self._read[table, phrase]
             here = np.isin(every.ids, ids)
             return Postings(every.ids[here], every.counts[here], every.lengths[here])
-        return self._found(table, phrase, "passage = ANY(%s::bigint[]) AND", [ids.tolist()])
+        return self._query(table, phrase, "passage = ANY(?::bigint[]) AND", [ids.tolist()])
 
-    def _found(self, table: str, phrase: str, only: str, values: Sequence[object]) -> Postings:
+    def _query(self, table: str, phrase: str, only: str, values: Sequence[object]) -> Postings:
         index = _INDEXES[table]
         terms, query = words.terms_of(index.kind, phrase), words.phrase(index.kind, phrase)
         if not terms:
             return _postings([])
         if len(terms) > 1:
-            return self._found_phrase(index, terms, query, only, values)
+            return self._query_phrase(index, terms, query, only, values)
         lengths = "characters" if index.kind == GRAMS and len(phrase) < 3 else index.lengths
-        having = f"{lengths} FROM words WHERE {only} {index.column} @@ %s::tsquery"
-        sql = f"SELECT passage, ts_rank({occurrences.WEIGHTS}, {index.column}, %s::tsquery), {having}"
+        having = f"{lengths} FROM words WHERE {only} {index.column} @@ ?::tsquery"
+        sql = f"SELECT passage, ts_rank({occurrences.WEIGHTS}, {index.column}, ?::tsquery), {having}"
         columns = np.array(self._db.rows(sql, [query, *values, query]), dtype=np.float64).reshape(-1, 3)
         counts = occurrences.counts(columns[:, 1])
         if counts is not None:
             return Postings(columns[:, 0].astype(np.int64), counts, columns[:, 2].astype(np.int64))
-        positions = f"(SELECT cardinality(positions) FROM unnest({index.column}) WHERE lexeme = %s)"
+        positions = f"(SELECT cardinality(positions) FROM unnest({index.column}) WHERE lexeme = ?)"
         return _postings(self._db.rows(f"SELECT passage, {positions}, {having}", [terms[0], *values, query]))
 
-    def _found_phrase(
+    def _query_phrase(
         self, index: _Index, terms: Sequence[str], query: str, only: str, values: Sequence[object]
     ) -> Postings:
-        places = f"(SELECT json_object_agg(lexeme, positions) FROM unnest({index.column}) WHERE lexeme = ANY(%s))"
-        sql = f"SELECT passage, {places}::text, {index.lengths} FROM words WHERE {only} {index.column} @@ %s::tsquery"
+        places = f"(SELECT json_object_agg(lexeme, positions) FROM unnest({index.column}) WHERE lexeme = ANY(?))"
+        sql = f"SELECT passage, {places}::text, {index.lengths} FROM words WHERE {only} {index.column} @@ ?::tsquery"
         rows = self._db.rows(sql, [list(set(terms)), *values, query])
         return _postings([(passage, _occurrences(terms, json.loads(at)), size) for passage, at, size in rows])
 
@@ -229,7 +176,7 @@ class PostgresMatching:
         if (table, phrase) not in self._estimates:
             index = _INDEXES[table]
             query = words.phrase(index.kind, phrase) or "''"
-            sql = f"EXPLAIN (FORMAT JSON) SELECT 1 FROM words WHERE {index.column} @@ %s::tsquery"
+            sql = f"EXPLAIN (FORMAT JSON) SELECT 1 FROM words WHERE {index.column} @@ ?::tsquery"
             ((plan,),) = self._db.rows(sql, (query,))
             self._estimates[table, phrase] = int(plan[0]["Plan"]["Plan Rows"])
         return self._estimates[table, phrase]

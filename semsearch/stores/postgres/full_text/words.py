@@ -25,7 +25,7 @@ LAST_POSITION = 16_383
 LONGEST_TERM = 255  # bytes; a longer one stands as its hash. PostgreSQL's limit is 2,046
 MOST_BYTES = 1_000_000  # of a tsvector's terms and positions; PostgreSQL's limit is 2^20
 GAP = 2  # between the positions of text and keywords
-KNOWN_LETTERS = range(4, 65)  # of terms in the vocabulary, from which words are corrected
+CORRECTED_LETTERS = range(4, 65)  # of terms in the vocabulary, from which words are corrected
 _CJK = re.compile(f"[{CJK}]")
 
 
@@ -49,7 +49,7 @@ def of_passages(rows: Sequence[tuple[int, str, str]]) -> list[PassageWords]:
     made = []
     for number, text, _ in rows:
         here = words.get(number, {})
-        vocabulary = frozenset(term for term in here if len(term) in KNOWN_LETTERS)
+        vocabulary = frozenset(term for term in here if len(term) in CORRECTED_LETTERS)
         characters = len(text.partition("\0")[0]) if number in with_cjk else 0
         of_grams = _tsvector(grams.get(number, {})) if number in with_cjk else None
         made.append(PassageWords(number, sizes[number], _tsvector(here), characters, of_grams, vocabulary))
@@ -71,10 +71,10 @@ def contains(entry: str) -> tuple[str, list[str]]:
     plain, exact = required_words(entry), exact_entry(entry)
     tests, queries = list[str](), list[str]()
     if not has_cjk(exact):
-        tests.append("vector @@ %s::tsquery")
+        tests.append("vector @@ ?::tsquery")
         queries.append(phrase(WORDS, " ".join(plain), in_text=True))
     if len(exact) > 2 or has_cjk(exact):
-        tests.append("grams @@ %s::tsquery")
+        tests.append("grams @@ ?::tsquery")
         queries.append(phrase(GRAMS, exact))
     return f"({' OR '.join(tests)})", queries
 
@@ -83,7 +83,7 @@ def has_word(entry: str) -> tuple[str, list[str]]:
     """The same of a word or phrase that is no part of a longer word."""
     kind = GRAMS if has_cjk(entry) else WORDS
     column = "grams" if kind == GRAMS else "vector"
-    return f"{column} @@ %s::tsquery", [phrase(kind, entry, in_text=True)]
+    return f"{column} @@ ?::tsquery", [phrase(kind, entry, in_text=True)]
 
 
 def terms_of(kind: int, text: str) -> list[str]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from semsearch.errors import Locked, NotFound, SemsearchError, UsageError
+from semsearch.errors import Locked, NotFound, SemsearchError, Unreadable, UsageError
 from semsearch.stores import server_links
 from semsearch.stores.postgres.server.client import conninfo, errors, psycopg
 
@@ -87,6 +87,8 @@ class Server:
             yield
         except psycopg.Error as error:
             raise explain(error, name, self.where) from error
+        except UnicodeEncodeError as error:
+            raise Unreadable(f"the name {error.object[:60]!r} is not valid Unicode") from error
 
 
 def is_lost(raw: Raw, error: psycopg.Error) -> bool:

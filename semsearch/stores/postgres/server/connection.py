@@ -6,7 +6,6 @@ thread that began it. What only reads is repeated after a lost connection, so th
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
@@ -16,11 +15,11 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-from semsearch.errors import Corrupt, NotFound, SemsearchError, Unreadable
-from semsearch.stores.postgres.server import schema
+from semsearch.errors import Corrupt, NotFound, SemsearchError
+from semsearch.stores.postgres.server import escapes, schema, vector_types
 from semsearch.stores.postgres.server.address import (
     LOCK_SECONDS,
     READ_SECONDS,
@@ -33,8 +32,9 @@ from semsearch.stores.postgres.server.address import (
 )
 from semsearch.stores.postgres.server.client import errors, pq, psycopg
 from semsearch.stores.postgres.server.schema import BACKUP
-from semsearch.stores.postgres.server.vector_types import register
+from semsearch.stores.records import storable
 from semsearch.stores.server_links import Link
+from semsearch.stores.sql.database import Database, Row
 
 RECHECK_SECONDS = 1.0  # after which a single read looks again whether the collection is where it was
 RETRY_SECONDS = 30  # from a lost connection on; a standby is promoted in a few
@@ -45,7 +45,6 @@ MOST_TERMS = 500_000  # that are known to be in the vocabulary
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
-Row = Any  # a tuple: its columns depend on the statement
 
 
 @dataclass
@@ -63,11 +62,14 @@ class _Moved(psycopg.OperationalError):
     """The schema of a connection is no longer that of the collection."""
 
 
-class Connection:
+class Connection(Database):
     """The connections to one collection. `creating`: its schema, which does not exist yet."""
 
+    repair = BACKUP
+    among = "= ANY(?::bigint[])"
+
     def __init__(self, location: Path, link: Link, *, write: bool, creating: str = "") -> None:
-        self.location = location
+        self.location, self.name, self.title = location, location.name, f"index {location.name}"
         self.link = link
         self.server = Server.at(link.address)
         self._write = write
@@ -78,15 +80,11 @@ class Connection:
         self._guard = threading.Lock()  # of `_idle`, `_checked` and `_closed`
         self._here = threading.local()
         self._turn = threading.RLock()  # of the threads that write
-        self._known_terms: set[str] = set()
+        self._recorded_terms: set[str] = set()
         self._closed = False
         self._away_until = 0.0  # on the monotonic clock
         with self.explained():
             self._give_back(self._connected())
-
-    @property
-    def name(self) -> str:
-        return self.location.name
 
     def close(self) -> None:
         """Close the connections. Every later call raises SemsearchError."""
@@ -101,29 +99,32 @@ class Connection:
 
     # ---- statements
 
-    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
-        """All rows of a statement that reads."""
+    def packed(self, ids: Sequence[int]) -> list[int]:
+        return list(ids)
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         self._check_open()
         session = self._session()
         with self.explained():
             if session is not None:
-                return _rows(session.raw, sql, parameters)
-            return self._repeated(lambda raw: _rows(self._right(raw), sql, parameters))
+                return _rows(session.raw, sql, values)
+            return self._repeated(lambda raw: _rows(self._right(raw), sql, values))
 
-    def execute(self, sql: str, parameters: Sequence[object] = ()) -> int:
-        """Run a statement that changes rows, inside `transaction()`; how many it changed."""
-        with self.explained():
-            return self._writing().raw.execute(sql.encode(), parameters).rowcount
+    def rows_in(self, sql: str, texts: Sequence[str], *before: object) -> Iterator[Row]:
+        yield from self.rows(f"{sql} = ANY(?::text[])", (*before, storable(texts)))
 
-    def returned(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
-        """The rows that a statement returns of those that it changes, inside `transaction()`."""
+    def execute(self, sql: str, values: Sequence[object] = ()) -> int:
         with self.explained():
-            return _rows(self._writing().raw, sql, parameters)
+            return self._writing().raw.execute(_marked(sql), values).rowcount
+
+    def changed(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+        """The rows that a statement locks or changes, inside `transaction()`."""
+        with self.explained():
+            return _rows(self._writing().raw, sql, values)
 
     def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        """Run a statement once for each row, inside `transaction()`."""
         with self.explained(), self._writing().raw.cursor() as cursor:
-            cursor.executemany(sql.encode(), rows)
+            cursor.executemany(_marked(sql), rows)
 
     @contextmanager
     def alone(self, purpose: str) -> Iterator[Callable[[str], None] | None]:
@@ -137,7 +138,7 @@ class Connection:
             try:
                 raw.execute("SET statement_timeout = 0")
                 key = (f"{self.link.id} {purpose}",)
-                free = _rows(raw, "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", key)[0][0]
+                free = _rows(raw, "SELECT pg_try_advisory_lock(hashtextextended(?, 0))", key)[0][0]
                 yield (lambda sql: _run(raw, sql)) if free else None
             finally:
                 raw.close()
@@ -155,17 +156,14 @@ class Connection:
             return work(session.raw)
 
     def hold(self, name: str, *, alone: bool = False) -> None:
-        """From here until this thread's transaction ends, no other writer of the collection holds `name` alone.
-
-        alone: no other one holds it at all. Waits for those that do, and those that ask later wait for this one.
-        """
+        """Waits for those that hold it, and those that ask later wait for this one."""
         self._writing()
         kind = "" if alone else "_shared"
-        self.rows(f"SELECT pg_advisory_xact_lock{kind}(hashtextextended(%s, 0))", (f"{self.link.id} {name}",))
+        self.rows(f"SELECT pg_advisory_xact_lock{kind}(hashtextextended(?, 0))", (f"{self.link.id} {name}",))
 
     def count(self, counter: str) -> int:
-        """A counter of the table `counters`, with what this thread's transaction adds to it. Raises Corrupt."""
-        rows = self.rows("SELECT value FROM counters WHERE name = %s", (counter,))
+        """With what this thread's transaction adds to it."""
+        rows = self.rows("SELECT value FROM counters WHERE name = ?", (counter,))
         session = self._session()
         if not rows:
             raise Corrupt(f"index {self.name}: its counter {counter!r} is missing on the server.", BACKUP)
@@ -173,27 +171,19 @@ class Connection:
 
     def set_local(self, setting: str, value: int) -> None:
         """Change a setting of the server until this thread's snapshot or transaction ends."""
-        self.rows("SELECT set_config(%s, %s, true)", (setting, str(value)))
+        self.rows("SELECT set_config(?, ?, true)", (setting, str(value)))
 
     def add(self, counter: str, change: int) -> None:
-        """Raise a counter, inside `transaction()`."""
         self._writing().changes[counter] += change
 
     def add_terms(self, terms: set[str]) -> None:
         """Record words for the vocabulary, inside `transaction()`."""
-        self._writing().terms |= terms - self._known_terms
+        self._writing().terms |= terms - self._recorded_terms
 
     @cached_property
     def pgvector(self) -> str:
         """The version of pgvector in the database, read once."""
         return str(self.rows("SELECT extversion FROM pg_extension WHERE extname = 'vector'")[0][0])
-
-    def parsed(self, packed: str) -> Any:
-        """A stored JSON value. Raises Corrupt."""
-        try:
-            return json.loads(packed)
-        except (TypeError, ValueError) as error:
-            raise Corrupt(f"index {self.name} is damaged: {str(packed)[:40]!r} is not JSON.", BACKUP) from error
 
     # ---- snapshots and transactions
 
@@ -210,7 +200,6 @@ class Connection:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Everything that this thread reads inside is of one moment. May be nested."""
         self._check_open()
         session = self._session()
         if session is not None:
@@ -229,7 +218,6 @@ class Connection:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All inside is on disk when the outermost one ends, or none of it. An inner one that fails is undone alone."""
         self._check_open()
         if not self._write:
             raise SemsearchError(f"index {self.name} is open for reading only.")
@@ -248,9 +236,9 @@ class Connection:
                 self._end("ROLLBACK")
                 raise
             self._end("COMMIT")
-            if len(self._known_terms) > MOST_TERMS:
-                self._known_terms.clear()
-            self._known_terms |= terms
+            if len(self._recorded_terms) > MOST_TERMS:
+                self._recorded_terms.clear()
+            self._recorded_terms |= terms
 
     @contextmanager
     def _savepoint(self, session: Session) -> Iterator[None]:
@@ -379,7 +367,8 @@ class Connection:
                     schema.upgrade(raw)
                 else:
                     self.has_furniture = False
-            register(raw)
+            escapes.register(raw)
+            vector_types.register(raw)
             seconds = WRITE_SECONDS if self._write else READ_SECONDS
             raw.execute(f"SET statement_timeout = '{seconds}s'; SET lock_timeout = '{LOCK_SECONDS}s'".encode())
             raw.execute(SILENT_CLIENT)
@@ -418,11 +407,13 @@ class Connection:
         self._creating = ""
 
 
-def _rows(raw: Raw, sql: str, parameters: Sequence[object]) -> list[Row]:
-    try:
-        return raw.execute(sql.encode(), parameters, binary=True).fetchall()
-    except UnicodeEncodeError as error:
-        raise Unreadable(f"the name {error.object[:60]!r} is not valid Unicode") from error
+def _marked(sql: str) -> bytes:
+    """A statement with the marks of psycopg for its values."""
+    return sql.replace("?", "%s").encode()
+
+
+def _rows(raw: Raw, sql: str, values: Sequence[object]) -> list[Row]:
+    return raw.execute(_marked(sql), values, binary=True).fetchall()
 
 
 def _run(raw: Raw, sql: str) -> None:

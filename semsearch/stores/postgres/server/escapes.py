@@ -2,16 +2,17 @@
 
     NUL -> U+0001 U+0002      U+0001 -> U+0001 U+0003
 
-Every text has one form, which differs from that of any other text, and they sort as the texts do.
+Every text has one form, which differs from that of any other text, and they sort as the texts do. A connection writes
+and reads all of its texts so; JSON in a text has no control characters, and that for jsonb is made by `stored_json`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 
-from semsearch.stores.records import storable
+from semsearch.stores.postgres.server.address import Raw
+from semsearch.stores.postgres.server.client import adapt, pq
 from semsearch.types import JsonObject
 
 _STORED = str.maketrans({"\0": "\x01\x02", "\x01": "\x01\x03"})
@@ -27,14 +28,6 @@ def stored(text: str) -> str:
 def restored(text: str) -> str:
     """The inverse of `stored`."""
     return _PAIR.sub(lambda pair: "\0" if pair[1] == "\x02" else "\x01", text) if "\x01" in text else text
-
-
-def stored_or_none(text: str | None) -> str | None:
-    return None if text is None else stored(text)
-
-
-def restored_or_none(text: str | None) -> str | None:
-    return None if text is None else restored(text)
 
 
 def stored_json(packed: str) -> str:
@@ -53,6 +46,26 @@ def _stored_value(value: object) -> object:
     return value
 
 
-def stored_all(texts: Iterable[str]) -> list[str]:
-    """Those of some texts that a store may have, as they are stored."""
-    return list(map(stored, storable(texts)))
+class _Dumper(adapt.Dumper):
+    oid = 0  # of no type, as psycopg writes a text: the server decides
+
+    def dump(self, obj: str) -> bytes:
+        return stored(obj).encode()
+
+
+class _Loader(adapt.Loader):
+    format = pq.Format.TEXT
+
+    def load(self, data: bytes | bytearray | memoryview) -> str:
+        return restored(bytes(data).decode())
+
+
+class _BinaryLoader(_Loader):
+    format = pq.Format.BINARY
+
+
+def register(raw: Raw) -> None:
+    """Let a connection write and read texts in this way."""
+    raw.adapters.register_dumper(str, _Dumper)
+    for loader in (_Loader, _BinaryLoader):
+        raw.adapters.register_loader("text", loader)
