@@ -1,22 +1,23 @@
 """PDF: the text of every page, with pages as marks, and headings from the outline where the page shows them.
 
-Words hyphenated at the end of a line are joined, unless the document has them with the hyphen elsewhere. The text of
-pages without one is recognised if `Fields.ocr` names languages; else a scan is refused, with the option that reads it.
-PDFium is not thread-safe, so one file is read at a time.
+Words hyphenated at the end of a line are joined, unless the document has them with the hyphen elsewhere. Headers and
+footers that many pages share are kept once, page numbers are left out. Values of forms, annotations and attached files
+are read. The text of pages without one is recognised if `Fields.ocr` names languages; else a scan is refused, with the
+option that reads it. PDFium is not thread-safe, so one file is read at a time.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from semsearch.documents.parsing import ocr
-from semsearch.documents.parsing.charset import newlines
-from semsearch.documents.parsing.records import Fields, Heartbeat, imported
+from semsearch.documents.parsing import ocr, pdf_page
+from semsearch.documents.parsing.records import Enclosed, Fields, Heartbeat, imported
 from semsearch.documents.parsing.text_writer import MOST_HEADING, TextWriter
+from semsearch.documents.suffixes import LOADERS
 from semsearch.errors import Unreadable
 from semsearch.types import Document, JsonObject, Mark
 from semsearch.utils.quantities import count
@@ -25,11 +26,16 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
 
 ISOLATED = True
-MOST_BROKEN = 1000  # numbers of unreadable pages in the metadata
+MOST_BROKEN = 1000  # numbers of pages in the metadata
+EDGE = 2  # lines of a page that may be a header, or a footer
+LEAST_PAGES = 4  # that share it
+DENSITY = 0.4  # of the pages from the first with it to the last: it may stand on the left ones alone
 _PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD
 _BROKEN_WORD = re.compile(
-    r"\b(\w++)(?:[\x02\ufffe]|[-\u00ad\u2010]\n)(?=(\w+))"
+    r"\b(\w++)(?:[\x02\ufffe]|[-\u2010]\n|\u00ad\n?)(?=(\w+))"
 )  # PDFium joins lines with \x02 or \ufffe
+_NUMBER = re.compile(r"\b[0-9]{1,5}\b")
+MOST_NUMBERS = 4  # of a line that may be the page's
 _COMPOUND = re.compile(r"\b\w++[-\u2010]\w+")
 _NO_TEXT = "no text in this PDF (a scan?): `index --ocr eng` recognises it, or `ocrmypdf FILE FILE` adds it"
 _PLACEHOLDERS = {"untitled", "untitled document", "unknown"}  # titles written by programs
@@ -37,13 +43,17 @@ _PDFIUM_LOCK = Lock()
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")  # characters of symbol fonts, without a meaning
 
 
-def load(path: Path, fields: Fields) -> Iterator[Document | Heartbeat]:
-    """One document. Raises Unreadable if it is damaged, encrypted or without text, or pypdfium2 is missing."""
+def load(path: Path, fields: Fields) -> Iterator[Document | Enclosed | Heartbeat]:
+    """One document, and the files attached to it. Raises Unreadable if it is damaged, encrypted or without text, or
+    pypdfium2 is missing.
+    """
+    files: list[Enclosed] = []
     with _PDFIUM_LOCK:
-        yield from _read(path, fields.ocr)
+        yield from _read(path, fields.ocr, files)
+    yield from files  # of which one may be a PDF
 
 
-def _read(path: Path, languages: str | None) -> Iterator[Document | Heartbeat]:
+def _read(path: Path, languages: str | None, files: list[Enclosed]) -> Iterator[Document | Heartbeat]:
     pdfium = imported("pypdfium2", "needs pypdfium2", "docs")
     try:
         pdf = pdfium.PdfDocument(path)
@@ -51,45 +61,99 @@ def _read(path: Path, languages: str | None) -> Iterator[Document | Heartbeat]:
         if getattr(error, "err_code", None) == _PASSWORD_ERROR:
             raise Unreadable("encrypted PDF: it needs a password") from error
         raise Unreadable(f"not a readable PDF: {error}") from error
+    writer = TextWriter()
     try:
-        pages, broken = _pages(pdf, pdfium.PdfiumError)
-        for number, text in enumerate(pages if languages else ()):
-            if not text.strip() and number + 1 not in broken:
-                pages[number] = ocr.text_of(pdf[number], languages or "")
-                yield Heartbeat()
+        pages, broken, textless = _pages(pdf, pdfium.PdfiumError, writer)
+        for number in textless if languages else ():
+            pages[number - 1] = ocr.text_of(pdf[number - 1], languages or "")
+            yield Heartbeat()
         metadata: JsonObject = {"author": author} if (author := _property(pdf, "Author")) else {}
         title, outline = _title(pdf), _outline(pdf)
+        files += _attached(pdf, writer)
     finally:
         pdf.close()
-    text, marks = _joined(pages, outline)
+    text, marks = _joined(pages, outline, writer)
+    if not text and files:
+        return
     if not text and broken:
         raise Unreadable(f"not a readable PDF: none of its {count(len(pages), 'page')} can be read")
     if not text:
         raise Unreadable(_NO_TEXT if languages is None else f"no text in this PDF, and none recognised ({languages})")
     if broken:
         metadata["unreadable_pages"] = broken[:MOST_BROKEN]
-    yield Document("", text, metadata, title or None, marks)
+    if textless := [number for number in textless if not pages[number - 1].strip()]:
+        metadata["pages_without_text"] = textless[:MOST_BROKEN]
+        writer.omit("page without text (--ocr reads scans)")
+    yield Document("", text, metadata, title or None, marks, omissions=writer.omissions)
 
 
-def _pages(pdf: PdfDocument, error_type: type[Exception]) -> tuple[list[str], list[int]]:
-    """The raw text of every page, and the numbers of the pages that PDFium cannot read."""
-    texts, broken = [], []
+def _pages(pdf: PdfDocument, error_type: type[Exception], writer: TextWriter) -> tuple[list[str], list[int], list[int]]:
+    """The text of every page; the numbers of the pages that PDFium cannot read, and of those with pictures alone."""
+    texts, added, broken, textless = [], [], [], []
+    pdf_page.begin(pdf, writer)
     for number in range(1, len(pdf) + 1):
         try:
             page = pdf[number - 1]
-            text_page = page.get_textpage()
-            texts.append(newlines(text_page.get_text_bounded()))
-            text_page.close()
+            text, more = pdf_page.text_of(page, writer), pdf_page.added_to(page, pdf)
+            if not (text.strip() or more) and pdf_page.has_objects(page):
+                textless.append(number)
             page.close()
         except error_type:
-            texts.append("")
+            text = more = ""
             broken.append(number)
-    return texts, broken
+        texts.append(text)
+        added.append(more)
+    texts = _without_repeated_lines(texts, writer)
+    return ["\n".join(filter(None, page)) for page in zip(texts, added, strict=True)], broken, textless
 
 
-def _joined(pages: list[str], outline: dict[int, list[str]]) -> tuple[str, tuple[Mark, ...]]:
+def _without_repeated_lines(pages: list[str], writer: TextWriter) -> list[str]:
+    """Pages without their numbers, and without the headers and footers that stand on a page before."""
+    lines = [page.split("\n") for page in pages]
+    places: dict[str, list[int]] = {}  # of a line: the pages with it at an edge
+    for number, page in enumerate(lines):
+        for form in {form for at in _edges(page) for form in _forms(page[at], number)}:
+            places.setdefault(form, []).append(number)
+    repeated = {line for line, at in places.items() if len(at) >= LEAST_PAGES and len(at) > DENSITY * (at[-1] - at[0])}
+    seen: set[str] = set()
+    for number, page in enumerate(lines):
+        for at in reversed(_edges(page)):
+            forms = repeated.intersection(_forms(page[at], number))
+            is_number = not any(map(str.isalpha, page[at]))
+            if forms and (is_number or forms & seen):
+                writer.omit("page number" if is_number else "header or footer", page.pop(at))
+            seen |= forms
+    return ["\n".join(page) for page in lines]
+
+
+def _edges(page: list[str]) -> list[int]:
+    """The places of the first and the last lines that are not blank."""
+    full = [at for at, line in enumerate(page) if line.strip()]
+    return sorted({*full[:EDGE], *full[-EDGE:]})
+
+
+def _forms(line: str, page: int) -> Iterator[str]:
+    """A line as it is, and with each of its numbers as the distance to that of its page: one may be the page's own."""
+    yield line.strip()
+    for match in list(_NUMBER.finditer(line))[:MOST_NUMBERS]:
+        yield f"{line[: match.start()]}#{int(match[0]) - page}{line[match.end() :]}".strip()
+
+
+def _attached(pdf: PdfDocument, writer: TextWriter) -> list[Enclosed]:
+    """The files within the file that a loader can read."""
+    files = []
+    for number in range(pdf.count_attachments()):
+        attachment = pdf.get_attachment(number)
+        name = PurePath(attachment.get_name().replace("\\", "/")).name
+        if PurePath(name).suffix.lower() in LOADERS:
+            files.append(Enclosed(f"#{name}", name, bytes(attachment.get_data())))
+        else:
+            writer.omit("embedded object")
+    return files
+
+
+def _joined(pages: list[str], outline: dict[int, list[str]], writer: TextWriter) -> tuple[str, tuple[Mark, ...]]:
     compounds = {word.lower() for page in pages for word in _COMPOUND.findall(page)}
-    writer = TextWriter()
     for number, page in enumerate(pages, start=1):
         writer.page(number, _CONTROL.sub(" ", _mend(page, compounds)))
     text, marks = writer.finish()
