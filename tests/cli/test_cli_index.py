@@ -149,11 +149,11 @@ def test_what_was_left_out_is_one_line_and_listed_by_file(cli: CommandLine, note
     for _ in range(2):
         ran = cli.ok("index", notes)
         assert line in ran.err.splitlines()
-        assert "  app.html: no text found in it, only script (4 letters)" in ran.err.splitlines()
+        assert "app.html: no text found in it, only script (4 letters)\n" in ran.err
     assert cli.ok("index", "--json").json["left_out"] == {"script": 1504, "navigation": 4}
     listed = cli.ok("info", "notes", "--skipped").out
-    assert "  left out of one.html: script (1,200 letters), navigation (2 letters)" in listed.splitlines()
-    assert "  skipped app.html: no text found in it, only script (4 letters)" in listed.splitlines()
+    assert "left out of one.html: script (1,200 letters), navigation (2 letters)\n" in listed
+    assert "skipped app.html: no text found in it, only script (4 letters)\n" in listed
     shown = cli.ok("info", "notes", "--skipped", "--json").json
     assert shown["skipped"] == [{"path": "app.html", "reason": "no text found in it, only script (4 letters)"}]
     assert shown["left_out"][1] == {"path": "two.html", "kinds": {"script": 300, "navigation": 2}}
