@@ -21,8 +21,7 @@ from semsearch.search.query_check import check, parse_filter, texts_to_encode
 from semsearch.stores import null_queries
 from semsearch.types import Hit, Results
 from semsearch.utils import strength
-from semsearch.utils.languages.detection import is_readable
-from semsearch.utils.languages.names import MOST, listed
+from semsearch.utils.languages.detection import MOST, is_readable, listed
 from semsearch.utils.late_numpy import np
 from semsearch.utils.quantities import rounded_down
 from semsearch.utils.vectors import unit_rows
