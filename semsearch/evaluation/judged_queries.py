@@ -35,6 +35,8 @@ def read_queries(lines: Lines, file: Path | str) -> list[tuple[str, str]]:
             queries.append((id_.strip(), text.strip()))
         else:
             queries.append((str(number), line.strip()))
+        if not queries[-1][1].strip():
+            raise UsageError(f"{file}:{number}: the query is empty.", "Give it a text, or remove the line.")
     if not queries:
         raise UsageError(f"{file} contains no query.", "Write one per line.")
     return queries

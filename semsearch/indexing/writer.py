@@ -26,7 +26,7 @@ from semsearch.indexing.sources import SyncOptions
 from semsearch.stores import machine_recipes, recipe_trust
 from semsearch.stores.filters import Exists, Field
 from semsearch.stores.protocol import SalvageReader, StoreWriter
-from semsearch.stores.records import UNFINISHED, DocumentRow, Space
+from semsearch.stores.records import UNFINISHED, DocumentRow, Space, meta_hash
 from semsearch.types import (
     Document,
     EncoderProtocol,
@@ -38,6 +38,7 @@ from semsearch.types import (
     SyncReport,
 )
 from semsearch.utils.batches import batches
+from semsearch.utils.quantities import count
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -71,6 +72,7 @@ class IndexWriter:
         if isinstance(documents, Document) or not isinstance(documents, Iterable):
             raise UsageError("add() takes several documents.", "Put them in a list: add([document]).")
         rows = repeat(None) if vectors is None else vectors[:, None]
+        replaced = 0
         with self._run() as run:
             for (document, vector), stamp in run.with_stamps(zip(documents, rows, strict=False), itemgetter(0)):
                 if not isinstance(document, Document):
@@ -84,6 +86,13 @@ class IndexWriter:
                     run.report.count(run.put(document, stamp=stamp, vector=vector))
                 except Unreadable as error:
                     raise Unreadable(f"document {document.id!r} cannot be stored: {error.message}.") from error
+                if stamp is not None and stamp.metadata:
+                    replaced += stamp.meta_sha256 != meta_hash(stamp.title, document.metadata)
+            if replaced:
+                run.report.warnings.append(
+                    f"{count(replaced, 'document')} had other metadata, which add() has replaced as a whole; update() "
+                    "changes single keys."
+                )
         return self._report(run)
 
     def add_vectors(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from semsearch.types import Document, Group, JsonObject, Mode, Query, Role
 
@@ -44,6 +45,16 @@ class HitFields(Body):
     offset: Annotated[int, Field(ge=0, le=100_000), WHOLE] = Field(
         0, description="Hits to leave out: the second page of ten has offset 10."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_unicode(cls, fields: object) -> object:
+        r"""Half of a pair of surrogates, as "\ud83d" in JSON, is no character: no answer could repeat it."""
+        try:
+            json.dumps(fields, ensure_ascii=False, default=str).encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text has an unpaired surrogate, which is no character") from None
+        return fields
 
 
 class QueryBody(HitFields):

@@ -22,6 +22,7 @@ from semsearch.errors import (
     MissingExtra,
     NotFound,
     SemsearchError,
+    Unreadable,
     UsageError,
 )
 from semsearch.serve.bodies import MANY, ONE
@@ -32,6 +33,7 @@ NO_FIELDS = ("body", ONE, MANY)  # where an error is, besides the names of field
 STATUS = {  # the first that fits counts
     NotFound: 404,
     UsageError: 400,
+    Unreadable: 422,
     EncoderMismatch: 409,
     Locked: 423,
     DeviceUnavailable: 503,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch import types
 from semsearch.errors import Unreadable, UsageError
+from semsearch.stores.plain_values import plain, plain_or_text
 from semsearch.utils.passage_context import embedded
 from semsearch.utils.vectors import OWN_VECTORS
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from semsearch.utils.strength import NullDistribution
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-_ANYTHING = json.JSONEncoder(default=str)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=plain)
+_ANYTHING = json.JSONEncoder(default=plain_or_text)
 _SORTED = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 _PLAIN = {str, int, float, bool, type(None)}  # JSON gives these values back as they are
 _TYPES = (("id", str), ("text", str), ("metadata", Mapping), ("marks", Sequence))
@@ -213,7 +214,7 @@ def meta_hash(title: str | None, metadata: Mapping[str, object]) -> str:
         return _hash_of_nothing()
     stored = dict(metadata)
     if not (set(map(type, stored)) <= {str} and set(map(type, stored.values())) <= _PLAIN):
-        stored = json.loads(_ANYTHING.encode(stored))  # as it is read back: a key 1 is "1"
+        stored = json.loads(_ANYTHING.encode(stored))  # as it is read back: a key 1 is "1", a date is a text
     return text_hash(_SORTED.encode([title, stored]))
 
 
@@ -239,11 +240,30 @@ def stable_id(uri: str, position: int, text: str) -> str:
 
 
 def to_json(value: object) -> str:
-    """JSON that SQLite reads too. Raises Unreadable for values that JSON cannot represent (dates, NaN, bytes)."""
+    """JSON that SQLite reads too. Raises Unreadable for values that JSON cannot represent (NaN, bytes)."""
     try:
         return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise Unreadable(f"it contains a value that JSON cannot represent: {error}") from error
+        raise Unreadable(f"it contains a value that JSON cannot represent: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ValueError) and "float" in str(error):
+        return "nan and infinity are no numbers in JSON: leave the key out, or store None"
+    return str(error)
+
+
+def _metadata(metadata: Mapping[str, object]) -> str:
+    """Metadata as JSON. Raises Unreadable, with the key."""
+    try:
+        return to_json(dict(metadata))
+    except Unreadable:
+        for key, value in metadata.items():
+            try:
+                to_json({key: value})
+            except Unreadable as error:
+                raise Unreadable(f"metadata {key!r}: {error.message}") from error
+        raise
 
 
 def check_document(document: Document) -> str:
@@ -263,7 +283,7 @@ def check_document(document: Document) -> str:
         raise Unreadable("its id is empty")
     texts = [document.id, document.text, *(mark.heading or "" for mark in document.marks)]
     texts += [document.title] if document.title else []
-    metadata = to_json(dict(document.metadata)) if document.metadata else "{}"
+    metadata = _metadata(document.metadata) if document.metadata else "{}"
     for text in (*texts, metadata):
         try:
             text.encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.commandline import CommandLine
 
 from semsearch.cli import input_files as batch
 from semsearch.errors import NotFound, UsageError
@@ -69,3 +70,12 @@ def test_what_cannot_be_read_names_the_file_and_the_line(tmp_path: Path, reader,
 def test_a_missing_file_is_not_found() -> None:
     with pytest.raises(NotFound):
         batch.read_queries("nowhere.txt")
+
+
+@pytest.mark.parametrize(("line", "name"), [("q2\t ", "queries.tsv"), ('{"id": "q2", "text": " "}', "queries.jsonl")])
+def test_an_empty_query_of_a_batch_is_named_with_its_line(
+    cli: CommandLine, tmp_path: Path, line: str, name: str
+) -> None:
+    (tmp_path / name).write_text(f"q1\tdiesel\n\n{line}\n", encoding="utf-8")
+    failed = cli("query", "--batch", tmp_path / name)
+    assert failed.code == 2 and f"{name}:3: the query is empty" in failed.err

@@ -120,7 +120,8 @@ def test_another_address_needs_a_token_and_stdio_takes_none(
 def test_stdout_carries_the_protocol_only_and_the_end_of_the_input_ends_the_server(tmp_path: Path) -> None:
     home = home_with(tmp_path, "notes")
     search = line("tools/call", 2, name="search", arguments={"query": "tea"})
-    odd = b"\xff\xfe\x00 no JSON\n{}\n[]\n\n" + b'{"jsonrpc": "2.0", "id": 9, "method": "\\ud800"}\n'
+    half = line("tools/call", 5, name="search", arguments={"query": "tea \ud83d"})
+    odd = half + b"\xff\xfe\x00 no JSON\n{}\n[]\n\n" + b'{"jsonrpc": "2.0", "id": 9, "method": "\\ud800"}\n'
     sent = line("initialize", 1, **HELLO) + line("notifications/initialized") + odd + search
     process = subprocess.Popen(
         command(home, "-v"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -137,6 +138,7 @@ def test_stdout_carries_the_protocol_only_and_the_end_of_the_input_ends_the_serv
     assert (process.returncode, rest) == (0, b"")
     assert b"Traceback" not in errors
     assert answers[2]["result"]["structuredContent"]["hits"][0]["document"] == "tea"
+    assert answers[5]["error"]["code"] == -32700 and "surrogate" in answers[5]["error"]["message"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])

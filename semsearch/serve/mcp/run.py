@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
+import anyio
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
+from pydantic import ValidationError
 
 from semsearch.errors import SemsearchError
 from semsearch.serve import run
@@ -40,14 +46,37 @@ def _stdio(server: Server[Any], service: Service) -> int:
 
     async def serve() -> None:
         service.start()
-        async with stdio_server() as (received, sent):
-            await server.run(received, sent, server.create_initialization_options())
+        async with stdio_server() as (received, sent), anyio.create_task_group() as tasks:
+            write, read = anyio.create_memory_object_stream[SessionMessage | Exception]()
+            tasks.start_soon(refusing, received, sent, write)
+            await server.run(read, sent, server.create_initialization_options())
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _: _end(service, number))
     asyncio.run(serve())
     service.stop()
     return 0
+
+
+async def refusing(received: Any, sent: Any, accepted: Any) -> None:
+    """Pass on the messages, and answer lines that are none: the package would drop them, and the client would wait."""
+    async with accepted:
+        async for item in received:
+            if isinstance(item, Exception):
+                await sent.send(SessionMessage(_refusal(item)))
+            else:
+                await accepted.send(item)
+
+
+def _refusal(error: Exception) -> JSONRPCError:
+    """The answer to a line that is no message, with the id of the request where there is one."""
+    line = next((one["input"] for one in error.errors()), "") if isinstance(error, ValidationError) else ""
+    number = None
+    with suppress(ValueError, TypeError, AttributeError):  # Python reads a surrogate, which the package refuses
+        number = json.loads(line).get("id")
+    wrong = "this line is no message of JSON-RPC in valid Unicode (an unpaired surrogate is no character)."
+    known = number if isinstance(number, int | str) else None
+    return JSONRPCError(jsonrpc="2.0", id=known, error=ErrorData(code=PARSE_ERROR, message=wrong))
 
 
 def _end(service: Service, number: int) -> None:
