@@ -167,6 +167,7 @@ def described(folder: Path, dtype: str) -> Bundle:
         tokenizer_sha256=bundles.sha256(folder / "tokenizer.json"),
         licence="Apache-2.0",
         source="https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2",
+        languages=("en",),
         folder=folder,
     ).with_fingerprint()
 

@@ -21,6 +21,7 @@ from semsearch.search.query_check import check, parse_filter, texts_to_encode
 from semsearch.stores import null_queries
 from semsearch.types import Hit, Results
 from semsearch.utils import strength
+from semsearch.utils.languages.detection import MOST, is_readable, listed
 from semsearch.utils.late_numpy import np
 from semsearch.utils.quantities import rounded_down
 from semsearch.utils.vectors import unit_rows
@@ -91,13 +92,14 @@ class Searcher:
         answers = [self._search(query, encoded) for query in queries]
         return [replace(one, took_ms={**one.took_ms, "encode": share}) for one in answers]
 
-    def _search(self, query: Query, queries: QueryCache, own_vector: Vectors | None = None) -> Results:
+    def _search(self, asked: Query, queries: QueryCache, own_vector: Vectors | None = None) -> Results:
+        query = self._readable(asked, has_vector=own_vector is not None)
         reranker = None if query.rerank is None else search.reranking.chosen(query)
         began = time.perf_counter()
         weighted = self._to_encode(query, has_vector=own_vector is not None)
         encoded = queries.encode_queries([text for text, _ in weighted]) if weighted else None
         vector = own_vector
-        warnings: list[str] = []
+        warnings = [] if query is asked else [self._unread()]
         if encoded is not None:
             vector = np.array([[weight for _, weight in weighted]], dtype=np.float32) @ encoded.vectors
             vector = vector if own_vector is None else vector + own_vector
@@ -121,7 +123,26 @@ class Searcher:
         hits = hits[:most]
         good, notes = _verdict(query, hits, updating=state.updating)
         shown = hits[query.offset :] if good else [replace(hit, match="none") for hit in hits[query.offset :]]
-        return Results(query, tuple(shown), took, (*warnings, *notes), plan, good)
+        return Results(asked, tuple(shown), took, (*warnings, *notes), plan, good)
+
+    def _readable(self, query: Query, *, has_vector: bool) -> Query:
+        """The query, or a search by its words where it is nothing but a text in a language that the encoder lacks."""
+        more = query.more or query.less or query.like or has_vector
+        if query.mode == "keyword" or more or not (self._space.has_encoder and query.text):
+            return query
+        return query if is_readable(query.text, self._languages()) else replace(query, mode="keyword", min_strength=0)
+
+    def _languages(self) -> Sequence[str]:
+        """Those that the encoder states; an index that an older version built does not have them on record."""
+        recorded: Sequence[str] | None = self._space.info.get("languages")
+        return self.queries.encoder.languages if recorded is None else recorded
+
+    def _unread(self) -> str:
+        languages = self._languages()
+        text = f"{self._space.name} reads {listed(languages)}, not the language of this query, which was answered by "
+        text += "its words alone, without strengths."
+        move = f" To search in many languages: semsearch reembed {self._reader.name} -m multilingual"
+        return text + move if len(languages) <= MOST else text
 
     def _to_encode(self, query: Query, *, has_vector: bool = False) -> list[tuple[str, float]]:
         """The texts of a query that need a vector, each with its weight. Raises UsageError without an encoder.

@@ -40,7 +40,8 @@ def test_two_commands_and_no_name_are_enough(cli: CommandLine, notes: Path) -> N
 def test_json_has_exactly_the_keys_of_the_contract(cli: CommandLine, notes: Path) -> None:
     (notes / "broken.pdf").write_bytes(b"%PDF-1.4 nothing")
     shown = cli.ok("index", notes, "--json").json
-    assert set(shown) == {"schema", "index", "documents", "passages", "vectors", "skipped", "took_s", "warnings"}
+    contract = {"schema", "index", "documents", "passages", "vectors", "skipped", "took_s", "warnings"}
+    assert set(shown) == contract | {"left_out", "left_out_files"}
     assert shown["documents"] == {"added": 2, "changed": 0, "unchanged": 0, "moved": 0, "deleted": 0, "skipped": 1}
     assert (shown["schema"], shown["index"], shown["passages"], shown["vectors"]) == (1, "notes", 2, 2)
     [skipped] = shown["skipped"]
@@ -136,6 +137,28 @@ def test_skipped_files_are_named_ten_at_most_and_strict_fails(cli: CommandLine, 
     assert len(strict.json["skipped"]) == 12
     assert len(cli.ok("info", "--json").json["last_run"]["skipped"]) == 12
     assert cli.ok("info").out.count("skipped b") == 12
+
+
+def test_what_was_left_out_is_one_line_and_listed_by_file(cli: CommandLine, notes: Path) -> None:
+    page = "<html><body><script>{script}</script><nav><a>A</a> <a>B</a></nav><p>The kettle is hot.</p></body></html>"
+    (notes / "one.html").write_text(page.format(script="a" * 1200))
+    (notes / "two.html").write_text(page.format(script="b" * 300))
+    (notes / "app.html").write_text("<html><body><script>go()</script></body></html>")
+    line = "left out: script (1,504 letters), navigation (4 letters) in 3 files; "
+    line += "`semsearch info notes --skipped` lists them"
+    for _ in range(2):
+        ran = cli.ok("index", notes)
+        assert line in ran.err.splitlines()
+        assert "app.html: no text found in it, only script (4 letters)\n" in ran.err
+    assert cli.ok("index", "--json").json["left_out"] == {"script": 1504, "navigation": 4}
+    listed = cli.ok("info", "notes", "--skipped").out
+    assert "left out of one.html: script (1,200 letters), navigation (2 letters)\n" in listed
+    assert "skipped app.html: no text found in it, only script (4 letters)\n" in listed
+    shown = cli.ok("info", "notes", "--skipped", "--json").json
+    assert shown["skipped"] == [{"path": "app.html", "reason": "no text found in it, only script (4 letters)"}]
+    assert shown["left_out"][1] == {"path": "two.html", "kinds": {"script": 300, "navigation": 2}}
+    assert "left out of" not in cli.ok("info", "notes").out
+    assert cli("index", "--strict").code == 5
 
 
 def test_a_dry_run_writes_nothing(cli: CommandLine, notes: Path) -> None:

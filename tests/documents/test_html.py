@@ -129,6 +129,30 @@ def test_a_box_beside_the_main_part_stays_where_it_has_a_heading_and_is_no_list_
     assert left_out(document) == {"text beside the main part": 5 + 17 + 4}
 
 
+def test_long_text_around_the_content_is_read_after_it(tmp_path: Path) -> None:
+    imprint = "The okapi association is registered in the north and answers letters on Mondays. " * 4
+    for box in (f"<footer>{imprint}</footer>", f'<div class="menu">{imprint}</div>'):
+        document = page(tmp_path, f"<main>{FILLER}</main>{box}")
+        assert document.text.count("okapi") == 4
+        assert document.marks[-1].furniture and document.omissions == ()
+    beside = page(tmp_path, f"<main>{FILLER}</main><div><p>{imprint}</p></div>")
+    assert beside.text.count("okapi") == 4 and not any(mark.furniture for mark in beside.marks)
+
+
+def test_cards_that_are_links_as_a_whole_are_content(tmp_path: Path) -> None:
+    teaser = "It sleeps until noon and then eats leaves of four kinds, which it finds by their smell in the wood."
+    cards = "".join(f'<a href="/{n}"><h3>Okapi {n}</h3><p>{teaser}</p></a>' for n in range(3))
+    document = page(tmp_path, f"<div>{FILLER}</div><div>{cards}</div>")
+    assert "Okapi 2" in document.text and not any(mark.furniture for mark in document.marks)
+
+
+def test_a_template_that_is_shown_is_content(tmp_path: Path) -> None:
+    assert (
+        "okapi"
+        in page(tmp_path, f'{FILLER}<div><template shadowrootmode="open"><p>The okapi.</p></template></div>').text
+    )
+
+
 def test_a_page_that_consists_of_lists_of_links_keeps_them(tmp_path: Path) -> None:
     sections = "".join(
         f'<div class="section"><h3><a href="/{name}">{name}</a></h3><ul><li><a href="/1">The {name} guide</a></li>'

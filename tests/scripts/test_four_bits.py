@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from scripts.encoders import export_multilingual, four_bits, pieces
+from scripts.encoders import four_bits, pieces
 from scripts.encoders.conversion import Source
 from semsearch import Encoder
 from semsearch.errors import Corrupt
@@ -105,22 +105,3 @@ def test_a_word_whose_piece_is_left_out_is_spelled_with_shorter_ones() -> None:
     fewer = four_bits.tokenizer([each for each in PIECES if each[0] != "▁brot"])
     assert four_bits.tokenizer(PIECES).encode("brot", add_special_tokens=False).tokens == ["▁brot"]
     assert fewer.encode("brot", add_special_tokens=False).tokens == ["▁", "b", "r", "o", "t"]
-
-
-def test_word_vectors_in_four_bits_are_those_of_the_table(tmp_path: Path) -> None:
-    import onnx
-    import onnxruntime
-    from onnx import TensorProto, helper, numpy_helper
-
-    words = four_bits.read(written(tmp_path / "a.bin")).blocks["emb.word"]
-    table = words.numbers.reshape(-1, WIDTH)
-    shapes = [helper.make_tensor_value_info("ids", TensorProto.INT64, ["n", "t"])]
-    shapes += [helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n", "t", WIDTH])]
-    gather = helper.make_node("Gather", ["table", "ids"], ["rows"])
-    graph = helper.make_graph([gather], "g", shapes[:1], shapes[1:], [numpy_helper.from_array(table, "table")])
-    path = tmp_path / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), path)
-    export_multilingual.in_four_bits(path, words, WIDTH)
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    ids = np.array([[0, 3, len(PIECES) - 1]])
-    assert session.run(None, {"ids": ids})[0] == pytest.approx(table[ids], rel=1e-3)

@@ -159,7 +159,9 @@ def test_the_full_setting_is_the_recipe_of_the_method(modules: SimpleNamespace) 
         assert {key: getattr(paper, key) for key in told} == told, name
 
 
-@pytest.mark.parametrize("table", ["cot-bert-3", "promptbert-8", "sg-7"])
+@pytest.mark.parametrize(
+    "table", ["sg-7", *(pytest.param(name, marks=pytest.mark.long) for name in ("cot-bert-3", "promptbert-8"))]
+)
 def test_a_table_of_trained_rows_runs(tiny: SimpleNamespace, table: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert tiny.run(table, "--seeds", "0") == 0
     shown = capsys.readouterr().out

@@ -6,6 +6,7 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -183,3 +184,7 @@ def _indexes(options: Options) -> Iterator[Finding]:
     names = semsearch.admin.names(options.folder())
     listed = f": {', '.join(names[:10])}" if names else ""
     yield Finding("indexes", "ok", f"{len(names)} in {options.folder()}{listed}")
+    for name in names[:10]:
+        with suppress(SemsearchError), semsearch.Index.open(semsearch.admin.folder(name, options.folder())) as index:
+            if unread := semsearch.admin.unread_warning(index, semsearch.admin.languages_of_index(index)):
+                yield Finding(f"index {name}", "note", unread)

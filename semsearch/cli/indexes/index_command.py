@@ -41,7 +41,8 @@ from semsearch.utils.atomic_write import scratch_folder
 from semsearch.utils.quantities import count
 
 if TYPE_CHECKING:
-    from semsearch import Rules
+    from semsearch import Rules, SyncOptions
+    from semsearch.indexing.language_sample import LanguageSample
     from semsearch.types import EncoderLike, SyncReport
 
 NAME = "Name of the index in the home of indexes, or a path.  [default: see above]"
@@ -147,7 +148,10 @@ class IndexJob:
         """
         dry = self.run.dry_run
         with ExitStack() as stack:
-            index, created = self._open(stack)
+            sample = self._languages()
+            index, created = self._open(stack, sample)
+            if sample is not None and (unread := semsearch.admin.unread_warning(index, sample)):
+                console.warn([unread])
             try:
                 report = self._sync(index)
             except BaseException:
@@ -184,7 +188,13 @@ class IndexJob:
                     console.warn([f"{error} Another attempt follows in {RETRY_SECONDS} s."])
                     time.sleep(RETRY_SECONDS)
 
-    def _open(self, stack: ExitStack) -> tuple[semsearch.Index, bool]:
+    def _languages(self) -> LanguageSample | None:
+        """A sample of the files of a new index; None where there is nothing to choose or to warn of."""
+        if not self.source.samples or semsearch.admin.exists(self.folder):
+            return None
+        return semsearch.admin.languages_of_files(self.source.paths, self._how(None))
+
+    def _open(self, stack: ExitStack, sample: LanguageSample | None) -> tuple[semsearch.Index, bool]:
         """The index, and whether it was created."""
         folder, dry = self.folder, self.run.dry_run
         created = not semsearch.admin.exists(folder) and self.source.named
@@ -192,7 +202,7 @@ class IndexJob:
         if created and self.source.width is not None:
             index = semsearch.Index.create(folder, encoder=None, dimensions=self.source.width, store=store)
             return stack.enter_context(index), True
-        encoder = self._encoder(created)
+        encoder = self._encoder(created, sample)
         if not created:
             return stack.enter_context(semsearch.Index.open(folder, encoder=encoder)), False
         if dry:
@@ -201,11 +211,15 @@ class IndexJob:
         index = semsearch.Index.create(folder, encoder=encoder or "", splitter=splitter, backend=backend, store=store)
         return stack.enter_context(index), True
 
-    def _encoder(self, created: bool) -> str | EncoderLike | None:
+    def _encoder(self, created: bool, sample: LanguageSample | None) -> str | EncoderLike | None:
         """The encoder with which the index is opened; None for the one that it names."""
         name = self.encoder
         if name is None and created:
-            name = settings.load().model
+            name, origin = settings.resolve()["model"]
+            if sample is not None and origin == "default":
+                name, why = semsearch.admin.usual_encoder(sample)
+                if why and not self.options.quiet:
+                    console.note(f"{why} (another: -m NAME)")
         if name is None and (self.trust or self.source.loads_encoder):
             name = encoder_of(self.folder)
         if name is None:
@@ -216,7 +230,10 @@ class IndexJob:
         splitter = None
         if self.splitter:
             splitter = semsearch.Splitter(**{**index.info()["recipe"]["splitter"], **self.splitter})
-        how = semsearch.SyncOptions(
+        return self.source.run(index, self._how(splitter), self.options)
+
+    def _how(self, splitter: semsearch.Splitter | None) -> SyncOptions:
+        return semsearch.SyncOptions(
             rules=self.rules,
             kind=self.source.kind,
             fields=self.source.fields,
@@ -227,7 +244,6 @@ class IndexJob:
             dry_run=self.run.dry_run,
             yes=self.run.yes,
         )
-        return self.source.run(index, how, self.options)
 
 
 def _link(folder: Path, store: str, *, needed: bool, options: Options, as_json: bool) -> None:

@@ -47,6 +47,11 @@ class Files:
         """Whether the command names what to read, so that a new index can be made of it."""
         return bool(self.paths)
 
+    @property
+    def samples(self) -> bool:
+        """Whether some of it can be read beforehand."""
+        return self.followed and self.named and self.width is None
+
     def check(self, run: RunOptions, encoder: EncoderOptions, ray: RayOptions) -> None:
         """Raises UsageError for options that fit neither this source nor each other."""
         if run.watching and run.dry_run:

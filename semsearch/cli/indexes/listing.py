@@ -48,10 +48,16 @@ def info(
     """
     with open_index(ctx.obj, name, named) as index:
         known = index.info()
+        read = semsearch.admin.share_read(index)
         listed = index.documents() if documents else []
         left_out = index.analysis.left_out() if skipped else {}
         all_skipped = [asdict(each) for each in index.analysis.skipped()] if skipped else None
-    known = {"index": known.pop("name"), **known, **{key: known["spaces"][0][key] for key in ("backend", "why")}}
+    known = {
+        "index": known.pop("name"),
+        "share_read": read,
+        **known,
+        **{key: known["spaces"][0][key] for key in ("backend", "why")},
+    }
 
     def show() -> None:
         console.pairs(_readable(known))
@@ -121,6 +127,8 @@ def _readable(known: JsonObject) -> dict[str, str]:
     lines["size"] = console.size(known["bytes"])
     lines |= {key: f"{known[key]:,}" for key in ("documents", "passages", "vectors")}
     lines |= _encoders(known)
+    if (read := known["share_read"]) is not None:
+        lines["languages"] = f"the encoder reads {read:.0%} of the passages"
     exact = known["backend"].split()[0] in ("flat", "exact")
     lines["backend"] = f"{'exact search' if exact else known['backend']}: {known['why']}"
     lines["sources"] = ", ".join(root["path"] for root in recipe.get("roots", ())) or "none"

@@ -43,12 +43,17 @@ _CLASSES = {
 }
 _LISTS = {"div", "section", "nav", "p", "ul", "ol", "dl", "table", "aside", "footer"}
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
-_SWITCHED = re.compile(r"(?:^|[\s_-])(?:tab-?panel|tab-?pane|tab-?content|collapse|accordion)(?:$|[\s_-])", re.I)
+_SWITCHED = re.compile(
+    r"(?:^|[\s_-])(?:tab-?panel|tab-?pane|tab-?content|panel|collapse|accordion|answer|spoiler|toggle|expand)(?:$|[\s_-])",
+    re.I,
+)
 _LETTER = re.compile(r"[^\W_]")
 _ANCHORS = {"¶", "#", "§", "🔗"}  # the text of links from a heading to itself
 _SOFT_HYPHEN = "\u00ad"  # where a word may be divided
 HALF = 0.5
 MOSTLY = 0.8
+SHORT = 200  # letters: what is around the content and longer than this may be content after all
+LONGEST_LINK = 120  # letters: a longer one is a teaser
 MOST_ATTRIBUTES = 1000
 _NOFRAMES = re.compile(r"</?noframes\b[^>]*>", re.I)  # what it holds would be raw text
 _LONG_TAG = re.compile(r"<([a-zA-Z][\w:-]*)[^<>]{5000,}")
@@ -126,7 +131,8 @@ class Content:
                 self.dropped[element] = kind
             elif parent in below:
                 below.add(element)
-            elif element.tag in _LISTS and self._sizes.is_link_bar(element):
+                self.furniture.discard(element)
+            elif element in self.furniture or (element.tag in _LISTS and self._sizes.is_link_bar(element)):
                 self.furniture.add(element)
                 below.add(element)
 
@@ -146,7 +152,7 @@ class Content:
         tag = element.tag
         if tag == "script" and "json" in (element.get("type") or ""):
             return "structured data"
-        if tag in _NEVER:
+        if tag in _NEVER and element.get("shadowrootmode") is None:
             return _NEVER[tag]
         if tag == "button" and not opens:
             return "form control"
@@ -165,18 +171,27 @@ class Content:
         """The kind of a box around the content. is_part: of the page, not of a section; is_outside: beside <main>."""
         if self._is_text(element):
             return ""
-        named = _PAGE_PARTS.get(element.tag) or _PAGE_PARTS.get(element.get("role") or "")
-        if named and is_part:
+        part = _PAGE_PARTS.get(element.tag) or _PAGE_PARTS.get(element.get("role") or "")
+        named = (part if is_part else "") or self._kind_of_class(element)
+        if named and self._is_short(element):
             return named
-        classes = element.get("class")
-        if classes and element.tag in _BOXES:
-            for kind, pattern in _CLASSES.items():
-                if pattern.search(classes):
-                    return kind
+        if named:  # found, but after the content
+            self.furniture.add(element)
+            return ""
         is_site_map = self._sizes.has_heading(element) and self._sizes.is_mostly_links(self.root)
         if element.tag in ("p", "div") and self._sizes.is_link_bar(element) and not is_site_map:
             return "navigation"
-        return "text beside the main part" if is_outside and element.tag != "aside" else ""
+        is_beside = is_outside and element.tag != "aside" and self._is_short(element)
+        return "text beside the main part" if is_beside else ""
+
+    def _is_short(self, element: Element) -> bool:
+        return self._sizes.letters[element] < SHORT or self._sizes.is_mostly_links(element)
+
+    def _kind_of_class(self, element: Element) -> str:
+        classes = element.get("class")
+        if not classes or element.tag not in _BOXES:
+            return ""
+        return next((kind for kind, pattern in _CLASSES.items() if pattern.search(classes)), "")
 
     def _is_text(self, element: Element) -> bool:
         """Whether it has a heading of its own, and more text than links."""
@@ -211,11 +226,12 @@ class _Sizes:
         for element in reversed(self.elements):
             if element.tag not in _NEVER:
                 self.letters[element] += _letters(element.text)
-            if element.tag == "a":
-                self._links[element], self._linked[element] = 1, self.letters[element]
             parent = parents.get(element)
             if element.tag in _HEADINGS or element.get("role") == "heading":
                 self._headed.add(element)
+            is_link = element.tag == "a" and element.get("href") is not None
+            if is_link and self.letters[element] <= LONGEST_LINK and element not in self._headed:
+                self._links[element], self._linked[element] = 1, self.letters[element]
             if parent is not None:
                 if element in self._headed:
                     self._headed.add(parent)

@@ -5,6 +5,11 @@ from .copies import restore as restore
 from .copies import salvage as salvage
 from .copies import to_arrow as to_arrow
 from .copies import vector_width as vector_width
+from .languages import languages_of_files as languages_of_files
+from .languages import languages_of_index as languages_of_index
+from .languages import share_read as share_read
+from .languages import unread_warning as unread_warning
+from .languages import usual_encoder as usual_encoder
 from .lookup import exists as exists
 from .lookup import folder as folder
 from .lookup import identity as identity

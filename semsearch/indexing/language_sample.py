@@ -1,0 +1,76 @@
+"""Texts of a sample of what is indexed, and the share of them in languages that an encoder reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from semsearch.documents import loaders
+from semsearch.errors import SemsearchError
+from semsearch.indexing.sources import Roots, SourceFile, SyncOptions, plan, walked
+from semsearch.stores.protocol import StoreReader
+from semsearch.types import Document
+from semsearch.utils.languages import detection
+
+FILES, DOCUMENTS, PARTS = 40, 5, 4  # of all files; of one of them; of a document
+LETTERS = 500  # of a part
+LARGEST = 2**20  # bytes of a file that is read for this: it is read again when it is indexed
+PASSAGES = 200  # of an index
+ENOUGH = 0.1  # the share that an encoder may fail to read before it is worth a word
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageSample:
+    """Texts, each of which is judged by itself."""
+
+    texts: tuple[str, ...]
+
+    def unread(self, languages: Collection[str]) -> float:
+        """The share of texts in other languages than these, in 0 … 1; 0 where an encoder states no languages."""
+        unread = [not detection.is_readable(text, languages) for text in self.texts]
+        return sum(unread) / len(unread) if unread else 0.0
+
+    def others(self, languages: Collection[str]) -> str:
+        """The names of the languages of texts that are in none of `languages`, the most frequent first."""
+        found = Counter(detection.language(text) for text in self.texts if not detection.is_readable(text, languages))
+        codes = [code for code, _ in found.most_common(detection.MOST) if code]
+        return detection.listed(codes) if codes else "other languages"
+
+
+def of_files(paths: Sequence[Path], options: SyncOptions) -> LanguageSample:
+    """A sample of the files below `paths`. What cannot be read is left out: the run that indexes it says so."""
+    try:
+        roots, scopes = plan(paths, options, Roots())
+        files = [each for each in walked(scopes, roots, options, [], []) if isinstance(each, SourceFile)]
+    except SemsearchError:
+        return LanguageSample(())
+    small = [file for file in files if file.entry.size <= LARGEST]
+    return LanguageSample(tuple(text for file in _spread(small, FILES) for text in _texts(file)))
+
+
+def of_passages(reader: StoreReader) -> LanguageSample:
+    """A sample of what is stored."""
+    ids = reader.passage_ids()
+    return LanguageSample(tuple(passage.text for passage in reader.passages(ids[:: max(1, len(ids) // PASSAGES)])))
+
+
+def _texts(file: SourceFile) -> Iterator[str]:
+    root = file.naming.root
+    try:
+        items = (item for item in loaders.load(file.entry.path, root.kind, root.fields) if isinstance(item, Document))
+        for document in islice(items, DOCUMENTS):
+            starts = range(0, max(1, len(document.text)), LETTERS)
+            yield from (document.text[start : start + LETTERS] for start in _spread(starts, PARTS))
+    except SemsearchError:
+        return
+
+
+def _spread(items: Sequence[T], most: int) -> Iterable[T]:
+    """At most so many of the items, evenly."""
+    step = max(1, -(-len(items) // most))
+    return items[::step]

@@ -1,0 +1,77 @@
+"""`index`, `info` and `doctor` say which languages the encoder reads, and a new index gets one that reads its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.commandline import CommandLine
+
+from semsearch.models import model_folders
+
+GERMAN = {
+    "brot.txt": "Das Brot muss eine Stunde im Ofen bleiben, bis die Kruste braun ist.",
+    "rad.txt": "Vor dem Winter wird die Kette des Fahrrads gereinigt und geölt.",
+    "steuer.txt": "Die Steuererklärung muss bis Ende Juli beim Finanzamt abgegeben werden.",
+}
+ENGLISH = {
+    "bread.txt": "The bread has to stay in the oven for an hour, until its crust is brown.",
+    "bike.txt": "Before winter the chain of the bicycle is cleaned and oiled.",
+}
+
+
+@pytest.fixture(autouse=True)
+def no_settings(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:  # cli sets a model
+    monkeypatch.delenv("SEMSEARCH_MODEL", raising=False)
+
+
+@pytest.fixture
+def german(tmp_path: Path) -> Path:
+    return written(tmp_path / "german", GERMAN)
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_a_new_index_of_german_notes_gets_multilingual_and_says_why(cli: CommandLine, german: Path) -> None:
+    ran = cli.ok("index", str(german), "-n", "notes", "--json")
+    assert "multilingual" in ran.err and "German" in ran.err and "default reads English" in ran.err
+    known = cli.ok("info", "notes", "--json").json
+    assert known["spaces"][0]["reference"] == "multilingual"
+    assert known["share_read"] == 1
+    assert (
+        cli.ok("query", "Wann wird die Kette geölt?", "-n", "notes", "--json").json["hits"][0]["document"] == "rad.txt"
+    )
+
+
+def test_english_notes_get_the_usual_encoder_without_a_word(cli: CommandLine, tmp_path: Path) -> None:
+    ran = cli.ok("index", str(written(tmp_path / "english", ENGLISH)), "-n", "notes", "--json")
+    assert "multilingual" not in ran.err and not ran.json["warnings"]
+    assert cli.ok("info", "notes", "--json").json["spaces"][0]["reference"] == "default"
+
+
+def test_an_encoder_that_was_chosen_stays_and_the_command_that_helps_is_named(cli: CommandLine, german: Path) -> None:
+    ran = cli.ok("index", str(german), "-n", "notes", "-m", "default")
+    assert "100% of the texts are in German" in ran.err
+    assert "semsearch reembed notes -m multilingual" in ran.err
+    assert "the encoder reads 0% of the passages" in cli.ok("info", "notes").out
+    checks = {each["check"]: each for each in cli.ok("doctor", "--json").json["checks"]}
+    assert "reembed notes" in checks["index notes"]["detail"]
+    assert cli.ok("index", "-n", "notes").err.count("German") == 0  # an update repeats nothing
+
+
+def test_an_encoder_of_the_settings_stays(cli: CommandLine, german: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMSEARCH_MODEL", "hashing")
+    cli.ok("index", str(german), "-n", "notes")
+    known = cli.ok("info", "notes", "--json").json
+    assert known["spaces"][0]["reference"] == "hashing" and known["share_read"] is None
+
+
+def test_every_encoder_of_the_package_states_its_languages(cli: CommandLine) -> None:
+    shipped = [name for name, entry in model_folders.catalogue().items() if "folder" in entry]
+    for name in shipped:
+        assert "en" in cli.ok("models", "info", name, "--json").json["model"]["languages"]

@@ -1,0 +1,60 @@
+"""A query that the encoder cannot read is answered by its words, and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from semsearch import Document, Index, Query
+from semsearch.encoders.hashing import HashingEncoder
+
+NOTES = {
+    "bread": "How to bake bread: the dough rests for two hours, then it goes into a hot oven.",
+    "brot": "Brot backen: der Teig ruht zwei Stunden, dann kommt er in den heißen Ofen.",
+    "税": "如何缴纳个人所得税：每年六月三十日之前在网上申报。",
+}
+GERMAN = "Wie lange muss der Teig ruhen, bevor er in den Ofen kommt?"
+
+
+class English(HashingEncoder):
+    """Reads English, and counts what it is asked to encode."""
+
+    languages = ("en",)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Iterator[Index]:
+    with Index.create(tmp_path / "notes", encoder=English()) as index:
+        index.add([Document(name, text) for name, text in NOTES.items()])
+        yield index
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic"])
+@pytest.mark.parametrize(("query", "document"), [(GERMAN, "brot"), ("如何缴纳个人所得税", "税")])
+def test_it_finds_the_words_without_strengths_and_warns_once(
+    notes: Index, mode: str, query: str, document: str
+) -> None:
+    results = notes.search(query, mode=mode)
+    assert results[0].document == document and results.good_match
+    assert {hit.strength for hit in results} == {None}
+    assert results.plan["encoded"] == 0
+    (warning,) = results.warnings
+    assert "reads English" in warning and "semsearch reembed notes -m multilingual" in warning
+
+
+def test_every_query_of_a_batch_is_judged_by_itself(notes: Index) -> None:
+    german, english = notes.search([Query(GERMAN), Query("how long does the dough rest")])
+    assert german[0].strength is None and german.warnings
+    assert english[0].strength is not None and not english.warnings
+
+
+def test_a_query_with_an_example_is_still_compared_by_meaning(notes: Index) -> None:
+    assert notes.search(GERMAN, like=["bread"])[0].scores["cosine"] > 0
+
+
+def test_an_encoder_that_states_no_languages_is_asked(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "notes", encoder="hashing") as index:
+        index.add([Document(name, text) for name, text in NOTES.items()])
+        assert not index.search(GERMAN).warnings
