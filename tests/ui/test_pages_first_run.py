@@ -22,7 +22,7 @@ said = partial(alerts, more=["caption"])
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("HOME", str(tmp_path))
     create = Index.create
-    monkeypatch.setattr(Index, "create", lambda name, **how: create(name, **{"encoder": "hashing"} | how))
+    monkeypatch.setattr(Index, "create", lambda name, **how: create(name, **how | {"encoder": "hashing"}))
     survey = admin.survey
     monkeypatch.setattr(admin, "survey", lambda path, **how: survey(path, encoder="hashing", **how))
     with at_home(tmp_path / "indexes", tmp_path, monkeypatch):
@@ -69,6 +69,20 @@ def test_a_folder_is_counted_and_indexed_and_its_own_questions_find_it(path: str
     assert app.text_input(key="q").value == "How soap works"
     with Index.open("my-notes") as index:
         assert [index.search(label, k=1)[0].document for label in labels(again(shown()))] == ["bread.txt", "soap.md"]
+
+
+def test_a_folder_that_is_not_in_english_gets_an_encoder_that_reads_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "notizen").mkdir()
+    (home / "notizen" / "brot.txt").write_text("Das Brot muss eine Stunde im Ofen bleiben.", encoding="utf-8")
+    made: list[object] = []
+    create = Index.create
+    monkeypatch.setattr(Index, "create", lambda name, **how: made.append(how["encoder"]) or create(name, **how))
+    app = shown("~/notizen")
+    assert "The encoder is multilingual, since 100% of the texts are in German" in said(app)
+    make(app, "notizen")
+    assert made == ["multilingual"]
 
 
 def test_the_panel_leads_to_the_page_of_other_encoders(home: Path) -> None:

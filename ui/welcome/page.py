@@ -74,13 +74,21 @@ def _surveyed(place: Path, told_at: DeltaGenerator) -> bool:
     with told_at, messages.errors():
         if not place.exists():
             raise SemsearchError(f"{place} does not exist.", "Check the path.")
-        work = lambda: admin.survey(place)  # noqa: E731
-        estimate = background.result(("survey", str(place)), work, "Counting files, and reading some of them …")
-        if estimate is None:
+        work = lambda: (admin.survey(place), _encoder(place)[1])  # noqa: E731
+        known = background.result(("survey", str(place)), work, "Counting files, and reading some of them …")
+        if known is None:
             return True  # one need not wait for it
+        estimate, why = known
         messages.caption(described(estimate))
+        if why:
+            messages.caption(f"{why[0].upper()}{why[1:]}.")
         return estimate.files > 0
     return False
+
+
+def _encoder(place: Path) -> tuple[str, str]:
+    """The encoder for an index of the folder, and why it is another than usual."""
+    return admin.usual_encoder(admin.languages_of_files([place]))
 
 
 def described(survey: Survey) -> str:
@@ -113,7 +121,9 @@ def _name(suggested: str) -> str:
 
 
 def _of_folder(name: str, place: str) -> None:
-    _make(name, f"Indexing {folders.shortened(Path(place))}", lambda index, report: index.sync(place, None, report))
+    encoder, _ = _encoder(Path(place))
+    what = f"Indexing {folders.shortened(Path(place))}"
+    _make(name, what, lambda index, report: index.sync(place, None, report), encoder)
 
 
 def _of_sample() -> None:
@@ -134,10 +144,10 @@ def _of_files(name: str) -> None:
     _make(name, f"Adding {count(len(uploads), 'file')}", fill)
 
 
-def _make(name: str, what: str, fill: Fill) -> None:
+def _make(name: str, what: str, fill: Fill, encoder: str = "default") -> None:
     """Make the index, fill it in the background, and go on to Search; one that cannot be filled is removed again."""
     with messages.refusing():
-        Index.create(name).close()
+        Index.create(name, encoder=encoder).close()
         folder = admin.folder(name)
 
         def work(report: jobs.Report) -> jobs.Outcome:

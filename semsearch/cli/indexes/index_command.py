@@ -215,11 +215,9 @@ class IndexJob:
         """The encoder with which the index is opened; None for the one that it names."""
         name = self.encoder
         if name is None and created:
-            name, origin = settings.resolve()["model"]
-            if sample is not None and origin == "default":
-                name, why = semsearch.admin.usual_encoder(sample)
-                if why and not self.options.quiet:
-                    console.note(f"{why} (another: -m NAME)")
+            name, why = (settings.load().model, "") if sample is None else semsearch.admin.usual_encoder(sample)
+            if why and not self.options.quiet:
+                console.note(f"{why} (another: -m NAME)")
         if name is None and (self.trust or self.source.loads_encoder):
             name = encoder_of(self.folder)
         if name is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from semsearch import settings
 from semsearch.encoders import factory
 from semsearch.index.index import Index
 from semsearch.indexing import language_sample
@@ -29,8 +30,12 @@ def languages_of_index(index: Index) -> LanguageSample:
 def usual_encoder(sample: LanguageSample) -> tuple[str, str]:
     """The name of the encoder for a new index of such texts, and why it is not `default`; "" where it is.
 
-    It is not where `default` leaves more than a tenth unread, and `multilingual` less.
+    It is not where `default` leaves more than a tenth unread, and `multilingual` less. A model that the user's settings
+    name is used in any case.
     """
+    model, origin = settings.resolve()["model"]
+    if origin != "default":
+        return model, ""
     reads = {name: bundle.read(model_folders.find(name)).languages for name in (DEFAULT, MULTILINGUAL)}
     unread = {name: sample.unread(languages) for name, languages in reads.items()}
     if unread[DEFAULT] <= max(ENOUGH, unread[MULTILINGUAL]):
