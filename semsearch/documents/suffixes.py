@@ -5,16 +5,21 @@ A loader of another distribution has its own as `SUFFIXES`; it is asked about a 
 
 from __future__ import annotations
 
+import re
+from pathlib import PurePath
+
 _TABLE = {
     "code": """
         .py .pyi .js .mjs .cjs .jsx .ts .mts .cts .tsx .java .go .rs .c .h .cc .cpp .cxx .hh .hpp .cs .rb
     """,
+    "compressed": ".gz .bz2 .xz",
     "csv": ".csv",
     "docx": ".docx .docm .dotx .dotm",
     "email": ".eml .mht .mhtml",
     "epub": ".epub",
     "html": ".html .htm .xhtml .shtml",
     "jsonl": ".jsonl .ndjson .jsonlines",
+    "man": ".man .mdoc",
     "markdown": ".md .markdown .mdown .mkd .mdx .qmd .rmd",
     "mbox": ".mbox .mbx",
     "notebook": ".ipynb",
@@ -38,6 +43,23 @@ _TABLE = {
 }
 BY_LOADER = {loader: tuple(suffixes.split()) for loader, suffixes in _TABLE.items()}
 LOADERS = {suffix: loader for loader, suffixes in BY_LOADER.items() for suffix in suffixes}
+PACKED = BY_LOADER["compressed"]
+_SECTION = re.compile(r"\.[1-9][a-z]{0,3}")  # of the manual: ls.1, perlop.3pm
 _RECORD_BY_RECORD = ("jsonl", "csv", "tsv", "sqlite", "mbox", "warc")
 STREAMED = tuple(suffix for loader in _RECORD_BY_RECORD for suffix in BY_LOADER[loader])
 """Suffixes of files without a limit of size, as they are never in memory as a whole."""
+
+
+def is_packed_text(name: str) -> bool:
+    """Whether a file with a suffix of PACKED has a name in it that a loader reads: not "src.tar.gz".
+
+    >>> is_packed_text("notes.txt.gz"), is_packed_text("ls.1.gz"), is_packed_text("src.tar.gz"), is_packed_text("a.gz")
+    (True, True, False, False)
+    """
+    inner = PurePath(PurePath(name).stem).suffix.lower()
+    return inner in LOADERS or _SECTION.fullmatch(inner) is not None
+
+
+def is_page_of_manual(name: str) -> bool:
+    """Whether a name may be that of a page of the manual, whatever suffix it has before: "resolv.conf.5"."""
+    return _SECTION.fullmatch(PurePath(name).suffix) is not None

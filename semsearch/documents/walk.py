@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from semsearch.documents.ignore import IgnoreRules
-from semsearch.documents.suffixes import STREAMED
+from semsearch.documents.suffixes import PACKED, STREAMED, is_packed_text
 from semsearch.errors import GuardRail, NotFound
 from semsearch.types import Skipped
 from semsearch.utils.globs import path_regex
@@ -224,7 +224,7 @@ def refusal(relative: str, size: int, rules: Rules) -> str:
     suffix = name[name.rfind(".") :].lower() if "." in name[1:] else ""
     if name.lower().endswith(".warc.gz"):  # the usual form of a web archive
         suffix = ".warc"
-    if suffix in BINARY and not _matches(rules.include, relative):
+    if suffix in BINARY and not (suffix in PACKED and is_packed_text(name)) and not _matches(rules.include, relative):
         return f"binary file ({BINARY[suffix]})"
     if size > rules.max_bytes and suffix not in rules.streamed:
         limit = f"{rules.max_bytes / 2**20:g} MB"

@@ -376,3 +376,19 @@ def test_a_message_may_begin_without_a_blank_line_before_it(tmp_path: Path) -> N
         "One\n\nText.",
         "Two\n\nMore.",
     ]
+
+
+@pytest.mark.parametrize(
+    "name", ["cur/1712.M20P3.mail.example.org:2,S", "new/1712.M20P3.host.pl", "cur/1712.M1.node.txt", "4", "mail/saved"]
+)
+def test_mails_without_a_suffix_are_recognised(name: str, tmp_path: Path) -> None:
+    (path := tmp_path / name).parent.mkdir(exist_ok=True)
+    path.write_bytes(letter().as_bytes())
+    assert loaders.loader_for(path) == "email" and one(path).title == "Kettle für alle"
+
+
+@pytest.mark.parametrize(
+    "head", ["Package: kettle\nVersion: 1\n\nText", "Note: a\nTo: do\n\nText", "PEP: 8\nTitle: x\n\n"]
+)
+def test_other_fields_are_no_mail(head: str, tmp_path: Path) -> None:
+    assert loaders.loader_for(written(tmp_path, "file", head)) == "text"

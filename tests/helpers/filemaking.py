@@ -5,6 +5,7 @@ And what a test wants to know of a file once it is read.
 
 from __future__ import annotations
 
+import gzip
 import json
 import sqlite3
 import zipfile
@@ -245,7 +246,15 @@ def paragraph(text: str, style: str = "") -> str:
     return f"<w:p>{properties}<w:r><w:t>{text}</w:t></w:r></w:p>"
 
 
-SUFFIXES = {"text": "txt", "code": "py", "markdown": "md", "email": "eml", "notebook": "ipynb", "subtitles": "srt"}
+SUFFIXES = {
+    "text": "txt",
+    "compressed": "txt.gz",
+    "code": "py",
+    "markdown": "md",
+    "email": "eml",
+    "notebook": "ipynb",
+    "subtitles": "srt",
+}
 
 
 def sample(kind: str, folder: Path) -> Path:
@@ -265,10 +274,13 @@ def sample(kind: str, folder: Path) -> Path:
         "notebook": notebook(("markdown", "# Engines"), ("code", f"print('{line}')"), ("markdown", "## More")),
         "rtf": rtf(rf"{{\s1 Engines\par}}\pard {escaped(line)}\par"),
         "subtitles": f"1\n00:00:01,000 --> 00:00:04,000\n{line}\n\n2\n00:01:01,000 --> 00:01:04,000\nThe end.\n",
+        "man": f".TH ENGINE 1\n.SH Engines\n{line}\n.SH More\nText.\n",
         "mbox": f"From anna@example.org Wed May  1 10:00:00 2024\n{message(line, Subject='Engines')}",
     }
     if kind in texts:
         path.write_text(texts[kind], "utf-8")
+    elif kind == "compressed":
+        path.write_bytes(gzip.compress(f"{line}\n".encode()))
     elif kind == "pdf":
         pdf(path, [["Engines", line], ["More text."]], [("Engines", 0)])
     elif kind == "docx":

@@ -30,7 +30,7 @@ from semsearch.documents.parsing.records import Fields as Fields
 from semsearch.documents.parsing.records import Heartbeat as Heartbeat
 from semsearch.documents.parsing.records import Place as Place
 from semsearch.documents.parsing.records import Span as Span
-from semsearch.documents.suffixes import LOADERS
+from semsearch.documents.suffixes import LOADERS, PACKED, is_packed_text, is_page_of_manual
 from semsearch.documents.textless import checked
 from semsearch.errors import SemsearchError, Unreadable
 from semsearch.types import Document, Skipped
@@ -40,6 +40,7 @@ from semsearch.utils.untrusted import one_line, shortened
 
 _HERE = sys.modules[__name__]
 _DEFAULT = Fields()
+_MAILDIR = ("cur", "new")  # folders of mails that are called after the host: 1712.M20P3.mail.example.org:2,S
 
 
 class Loader(Protocol):
@@ -95,7 +96,8 @@ def loader_for(path: Path, kind: str = "auto") -> str:
     if kind not in ("auto", "files"):
         plugins.load(_HERE, kind)  # raises UnknownName
         return kind
-    name = _by_suffix(suffix_of(path)) or kind_of_bytes(path)
+    by_content = is_page_of_manual(path.name) or (path.parent.name in _MAILDIR and path.name[:1].isdigit())
+    name = (None if by_content else _by_suffix(suffix_of(path))) or kind_of_bytes(path)
     return "text" if kind == "files" and has_records(name) else name
 
 
@@ -108,6 +110,8 @@ def suffix_of(path: PurePath) -> str:
     suffixes = [suffix.lower() for suffix in reversed(path.suffixes)]
     if len(suffixes) < 2:
         return "".join(suffixes)
+    if suffixes[:2] == [".gz", ".warc"]:  # its loader unpacks it record by record
+        return ".warc"
     return next(filter(_by_suffix, suffixes), suffixes[0])
 
 
@@ -200,27 +204,35 @@ def read(
             if not isinstance(item, Enclosed):
                 yield item
             elif depth < MOST_DEPTH:
-                yield from _enclosed(item, path.name, depth + 1, replace(_DEFAULT, ocr=fields.ocr))
+                inner = fields if not item.id else replace(_DEFAULT, ocr=fields.ocr)
+                yield from _enclosed(item, path.name, depth + 1, inner)
 
 
 def _enclosed(item: Enclosed, file: str, depth: int, fields: Fields) -> Iterator[Document | Skipped | Heartbeat]:
-    """What is in a file within a file. A table is one text, and a database is left out: nobody has chosen its rows."""
+    """What is in a file within a file. One without an id is the whole of it, and read as the file itself would be.
+
+    Of others a table is one text, and a database is left out: nobody has chosen its rows.
+    """
     suffix = PurePath(item.name).suffix.lower()
-    if not _by_suffix(suffix):
+    if item.id and (not _by_suffix(suffix) or (suffix in PACKED and not is_packed_text(item.name))):
         return
     with scratch_folder() as folder:
-        path = folder / f"enclosed{suffix}"
+        path = folder / (f"enclosed{suffix}" if item.id else item.name)
         path.write_bytes(item.content)
         try:
-            for inner in read(loader_for(path, "files"), path, fields, depth):
-                yield inner if isinstance(inner, Heartbeat) else _placed(item, file, inner)
+            for inner in read(loader_for(path, "files" if item.id else "auto"), path, fields, depth):
+                yield inner if isinstance(inner, Heartbeat) else _placed(item, file, path.name, inner)
         except Unreadable as error:
+            if not item.id:
+                raise
             yield Skipped(f"{file}{item.id}", error.message)
 
 
-def _placed(item: Enclosed, file: str, inner: Document | Skipped) -> Document | Skipped:
+def _placed(item: Enclosed, file: str, name: str, inner: Document | Skipped) -> Document | Skipped:
     if isinstance(inner, Skipped):
-        return Skipped(f"{file}{item.id}", inner.reason)
+        return Skipped(f"{file}{item.id or inner.path.removeprefix(name)}", inner.reason)
+    if not item.id:
+        return inner
     place = f"/{inner.id.removeprefix('#')}" if inner.id else ""
     metadata = {**item.metadata, **inner.metadata}
     return replace(inner, id=item.id + place, title=inner.title or item.name, metadata=metadata)

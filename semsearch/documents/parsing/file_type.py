@@ -22,6 +22,7 @@ _MAIL = re.compile(  # fields of mail, with nothing but other fields before
     rb"|(?:Date|Subject|To):[^\n]*\n(?:[ \t][^\n]*\n)*" + _FIELDS + rb"From:)",
     re.I,
 )
+_MANUAL = re.compile(rb"(?:[.'][^\n]*\n|\s*\n)*?\.(?:TH |Dd |Dt |so man)")  # requests, and the title among them
 DIRECTORY_BYTES = 2**20  # at the end of a zip file: a document has few members, a hostile file half a million
 _ENTRY = rb"PK\x01\x02.{42}"
 _ZIPPED = {  # the member that identifies the type, in the directory
@@ -50,6 +51,8 @@ def kind_of_bytes(path: Path) -> str:
         return "mbox"
     if _MAIL.match(head):
         return "email"
+    if _MANUAL.match(head):
+        return "man"
     return "html" if _HTML.match(head.removeprefix(b"\xef\xbb\xbf")) else "text"
 
 

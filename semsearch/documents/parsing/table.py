@@ -133,6 +133,8 @@ def _types(path: Path, table: Layout, fields: Fields, most: int) -> list[str]:
         for row in following:
             if not open_ or (row.place and row.place.at > most):
                 break
+            if len(row.cells) > len(columns):  # it is skipped
+                continue
             for at in open_:
                 if at < len(row.cells) and (cell := row.cells[at].strip()):
                     kind = _type(cell)
