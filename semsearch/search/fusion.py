@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 ALPHA = 0.5  # weight of the cosine
 FURTHER = 0.15  # share of a document's second passage that is added to its best one; of each after it, half of that
 MOST_FURTHER = 3  # passages
+MOST_RAISED = 1 + 2 * FURTHER  # times its own score: what further passages of its document make of a passage, at most
 ROUNDING = 1e-9  # of sums of scores
 
 
@@ -53,6 +54,20 @@ def linear(cosine: tuple[Ids, Scores], bm25: tuple[Ids, Scores], alpha: float = 
     scores = parts.sum(axis=0)
     order = np.lexsort((ids, _ranks(ids, bm25[0]), _ranks(ids, cosine[0]), -scores))  # the last key counts most
     return Fused(ids[order], scores[order], parts[:, order])
+
+
+def weak_last(fused: Fused, weak: NDArray[np.bool_]) -> Fused:
+    """The same passages, those that are `weak` (n,) below all others, whatever the others of their documents add.
+
+    Their scores and parts are scaled by one factor, so that scores still order the list.
+    """
+    if not weak.any() or weak.all():
+        return fused
+    least, most = float(np.min(fused.scores[~weak])), float(np.max(fused.scores[weak])) * MOST_RAISED
+    parts = fused.parts * np.where(weak, min(1.0, least / most if most > 0 else 1.0), 1.0)
+    scores = parts.sum(axis=0)
+    order = np.lexsort((weak, -scores))
+    return Fused(fused.ids[order], scores[order], parts[:, order])
 
 
 def by_document(fused: Fused, owners: Mapping[int, int]) -> Fused:

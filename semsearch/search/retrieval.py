@@ -24,12 +24,14 @@ PULL = 0.4
 class Candidates:
     """What the channels found, passage id -> score, best first.
 
-    `complete`: passages with all telling words of the query. `fused`: their order in a hybrid search, before passages
+    `coverage`: the share of the query that their words cover, None where no words were searched for. `complete`:
+    passages with all telling words of the query. `fused`: their order in a hybrid search, before passages
     of one document add up; None where one channel decides. `plan`: how they were found. `warnings`: for the user.
     """
 
     cosine: Mapping[int, float]
     bm25: Mapping[int, float]
+    coverage: Mapping[int, float] | None
     complete: frozenset[int]
     fused: fusion.Fused | None
     plan: JsonObject
@@ -89,6 +91,7 @@ def retrieve(
     return Candidates(
         cosine,
         {} if lexical is None else dict(zip(lexical.ids, lexical.scores, strict=True)),
+        None if lexical is None else dict(zip(lexical.ids, lexical.coverage, strict=True)),
         frozenset() if lexical is None else lexical.complete,
         fused,
         plan,

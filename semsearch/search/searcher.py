@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from semsearch import search
 from semsearch.encoders.index_encoder import refuse
 from semsearch.errors import EncodingFailed, NotFound, UsageError
-from semsearch.search import retrieval
+from semsearch.search import fusion, retrieval
 from semsearch.search.grouping import collapse
 from semsearch.search.query_check import check, parse_filter, texts_to_encode
 from semsearch.stores import null_queries
 from semsearch.types import Hit, Results
 from semsearch.utils import strength
+from semsearch.utils.languages import detection
 from semsearch.utils.languages.detection import MOST, is_readable, listed
 from semsearch.utils.late_numpy import np
 from semsearch.utils.quantities import rounded_down
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from semsearch.types import JsonObject, Query, Vectors
     from semsearch.utils.strength import NullDistribution
 
+LIKE_A_TEXT = 30  # tokens of a query that is a vector or an example
 NO_STRENGTH = "Leave out min_strength.", "Leave out --min-strength."  # in Python, and at the command line
 
 
@@ -71,7 +73,7 @@ class Searcher:
         self._space = space
         self.queries = queries
         self._state: _State | None = None
-        self._measured: NullDistribution | None = None  # of an index that has none on record
+        self._extended: dict[NullDistribution | None, NullDistribution | None] = {}  # what is on record, and more of it
         self._unmeasurable = False
 
     def search(self, query: Query, vector: Vectors | None = None) -> Results:
@@ -170,16 +172,25 @@ class Searcher:
                 state = self._state = _State(version, space, stored.passages, vectors, stored.updating, prefixes)
         return state
 
-    def _null_distribution(self, state: _State) -> NullDistribution | None:
-        """The one on record; an index that an older version built is measured here, once."""
-        if state.space.null_distribution is not None:
-            return state.space.null_distribution
-        if self._measured is None and not self._unmeasurable:
+    def _null_distribution(self, state: _State, text: str) -> tuple[NullDistribution | None, tuple[str, ...]]:
+        """The one on record, and the languages of it that `text` may be in; () for any.
+
+        What an index has not been asked yet is measured here, once: of one that an older version built everything, and
+        for a query in another language than the passages the questions of that language.
+        """
+        recorded = state.space.null_distribution
+        null, asked_in = self._extended.get(recorded, recorded), None
+        if null is not None and not detection.is_readable(text, null.languages):
+            asked_in = null_queries.languages() & {detection.language(text)}
+        if (null is None or asked_in) and not self._unmeasurable:
             try:
-                self._measured = null_queries.measure(self._reader, state.space, self.queries.encoder)
+                measured = null_queries.measure(self._reader, state.space, self.queries.encoder, asked_in)
             except EncodingFailed:  # at one of the questions, and this query may still be answered
                 self._unmeasurable = True
-        return self._measured
+            else:
+                null = measured if null is None or measured is None else null.joined(measured)
+                self._extended[recorded] = null
+        return null, () if null is None else detection.likely(text, null.languages)
 
     def _answer(self, query: Query, vector: Vectors | None, state: _State) -> _Answer:
         """retrieve → rank → strengths → group, with `vector` (1, d) of the texts and what is like the examples."""
@@ -189,7 +200,11 @@ class Searcher:
         most = max(1, state.total) if allowed is None else len(allowed)
         while True:  # deeper only where grouping, filters or furniture leave fewer than k
             candidates = retrieval.retrieve(self._reader, self._space.id, query, target, min(depth, most), allowed)
-            ranking, grouped, all_text = self._grouped(query, candidates, state, own, by_meaning=target is not None)
+            strengths = self._strengths(query, candidates, state) if target is not None else {}
+            if candidates.fused is not None and strengths:
+                weak = np.array([strengths[one] < strength.LIKELY for one in candidates.fused.ids.tolist()])
+                candidates = replace(candidates, fused=fusion.weak_last(candidates.fused, weak))
+            ranking, grouped, all_text = self._grouped(query, candidates, strengths, own)
             if depth >= most or (len(grouped.hits) == query.k and all_text):
                 break
             depth *= 4
@@ -223,7 +238,7 @@ class Searcher:
         return unit_rows(total) if total.any() else None, own, warnings
 
     def _grouped(
-        self, query: Query, candidates: Candidates, state: _State, own: frozenset[int], *, by_meaning: bool
+        self, query: Query, candidates: Candidates, strengths: Mapping[int, float], own: frozenset[int]
     ) -> tuple[Ranking, Collapsed, bool]:
         """The hits, and whether none is furniture.
 
@@ -231,7 +246,6 @@ class Searcher:
         """
         for first in retrieval.steps(query, candidates):
             ranking = retrieval.rank(self._reader, query, candidates, first)
-            strengths = self._strengths(query, candidates, ranking, state) if by_meaning else {}
             ranked, certain, last = self._furniture_last(list(ranking.scores), ranking.certain)
             grouped = collapse(self._reader, ranked, strengths, query, own, ranking.owners, certain)
             if len(grouped.hits) == query.k:
@@ -248,17 +262,23 @@ class Searcher:
             certain = sum(one not in last for one in ranked[:certain])
         return [*others, *(one for one in ranked if one in last)], certain, last
 
-    def _strengths(self, query: Query, found: Candidates, ranking: Ranking, state: _State) -> dict[int, float]:
+    def _strengths(self, query: Query, candidates: Candidates, state: _State) -> dict[int, float]:
         """The strength of every candidate; {} where there is nothing to compare with."""
-        null = self._null_distribution(state)
+        text = retrieval.words_of(query)
+        null, languages = self._null_distribution(state, text)
         if null is None:
             return {}
-        words = len(retrieval.words_of(query).split()) or strength.LENGTHS[-1]
-        cosines = np.array([found.cosine.get(one, -1.0) for one in ranking.scores])
-        values = null.strengths(cosines, words=words, passages=state.passages).tolist()
+        ids = list(dict.fromkeys([*candidates.cosine, *candidates.bm25]))
+        values = null.strengths(
+            np.array([candidates.cosine.get(one, -1.0) for one in ids]),
+            None if candidates.coverage is None else np.array([candidates.coverage.get(one, 0.0) for one in ids]),
+            tokens=self.queries.encoder.count_tokens([text])[0] if text else LIKE_A_TEXT,
+            passages=state.passages,
+            languages=languages,
+        ).tolist()
         return {
-            one: max(value, strength.ALL_WORDS) if one in found.complete else value
-            for one, value in zip(ranking.scores, values, strict=True)
+            one: max(value, strength.ALL_WORDS) if one in candidates.complete else value
+            for one, value in zip(ids, values, strict=True)
         }
 
 

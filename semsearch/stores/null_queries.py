@@ -1,52 +1,109 @@
-"""Foreign questions: what an index is asked to find out which cosines a question reaches that it cannot answer.
+"""Null queries: what an index is asked to find out what the best hits of a question reach that it cannot answer.
 
-The file beside this module has a subject of daily life a line, in three forms: keywords, a sentence, and a sentence or
-two with the circumstances. Few collections cover more than a handful of them.
+A file of utils/languages/questions has a subject of daily life, science or law a line, as keywords and as a sentence.
+Few collections cover more than a handful of them. Each language has a file, since texts of one language are near each
+other for most encoders; its name is the code of ISO 639-1.
 """
 
 from __future__ import annotations
 
 import io
 import zlib
+from collections.abc import Collection, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch.utils import user_cache
+from semsearch.utils import strength, user_cache
 from semsearch.utils.late_numpy import np
-from semsearch.utils.strength import null_distribution
-from semsearch.utils.vectors import defect
+from semsearch.utils.strength import NullDistribution
+from semsearch.utils.vectors import defect, row_ids
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from semsearch.stores.protocol import StoreReader
     from semsearch.stores.records import Space
     from semsearch.types import EncoderProtocol, Vectors
-    from semsearch.utils.strength import NullDistribution
 
-FILE = Path(__file__).with_suffix(".tsv")
-
-
-def questions() -> list[tuple[str, ...]]:
-    """(questions, 3): each subject as keywords, as a sentence, and with the circumstances."""
-    return [tuple(line.split("\t")) for line in FILE.read_text(encoding="utf-8").splitlines()]
+FOLDER = Path(__file__).parents[1] / "utils" / "languages" / "questions"
+ENGLISH = "en"
+DEPTH = 10  # hits of a question, by meaning and by words
+SAMPLED = 200  # passages, for the languages of an index
+LEAST_SHARE = 0.05  # of them, from which on an index is asked in their language
 
 
-def measure(reader: StoreReader, space: Space, encoder: EncoderProtocol) -> NullDistribution | None:
-    """The cosines of the best hits of all questions in this space; None without an encoder, or while it is empty.
+@cache
+def languages() -> frozenset[str]:
+    """Those that there are questions in."""
+    return frozenset(file.stem for file in FOLDER.glob("*.tsv"))
 
-    Encoding some 500 questions takes a second or two, once for each encoder: the vectors are cached for the user.
+
+def questions(language: str = ENGLISH) -> list[tuple[str, ...]]:
+    """Each subject as keywords and as a sentence."""
+    return [tuple(line.split("\t")) for line in _content(language).decode("utf-8").splitlines()]
+
+
+def languages_of(reader: StoreReader) -> tuple[str, ...]:
+    """English, and the languages of a sample of the passages that there are questions in."""
+    from semsearch.utils.languages.detection import language  # reads profiles, for no other part of a query
+
+    ids = reader.passage_ids()
+    sample = reader.passages(ids[:: max(1, len(ids) // SAMPLED)].tolist())
+    counted = [language(passage.text) for passage in sample]
+    least = LEAST_SHARE * len(counted)
+    return tuple(sorted(each for each in languages() if each == ENGLISH or counted.count(each) > least))
+
+
+def measure(
+    reader: StoreReader, space: Space, encoder: EncoderProtocol, asked_in: Collection[str] | None = None
+) -> NullDistribution | None:
+    """What the best hits of all questions reach in this space; None without an encoder, or while it is empty.
+
+    `asked_in`: by default the languages of the index. Encoding some hundred questions takes a second or two, once for
+    each encoder and language: the vectors are cached for the user.
     """
     with reader.snapshot():
         passages = reader.state().vectors.get(space.id, 0)
         if not passages or not space.has_encoder:
             return None
-        best = reader.dense(space.id, _vectors(encoder), 1).cosines[:, 0]
-    return null_distribution(list(best.reshape(-1, 3).T), passages)
+        nulls = []
+        for language in languages_of(reader) if asked_in is None else asked_in:
+            texts = [text for forms in questions(language) for text in forms]
+            tokens = np.reshape(encoder.count_tokens(texts), (-1, 2))
+            cosines, coverage = _hits(reader, space, texts, _vectors(encoder, language))
+            nulls.append(strength.null(language, tokens, cosines, coverage))
+    return NullDistribution(tuple(nulls), passages)
 
 
-def _vectors(encoder: EncoderProtocol) -> Vectors:
-    """The unit vectors (3 subjects, d) of the questions, line by line."""
-    name = f"foreign_questions/{encoder.fingerprint}-{zlib.crc32(FILE.read_bytes()):08x}.npy"
-    texts = [text for forms in questions() for text in forms]
+def _hits(
+    reader: StoreReader, space: Space, texts: list[str], vectors: Vectors
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Cosines and coverage of the hits of all texts (subjects, 2, hits), by meaning and by words."""
+    dense = reader.dense(space.id, vectors, DEPTH)
+    by_words = [reader.lexical(text, DEPTH) for text in texts]
+    covered = [dict(zip(each.ids, each.coverage, strict=True)) for each in by_words]
+    stored = dict(_rows(reader, space, sorted({passage for each in covered for passage in each})))
+    cosines, coverage = np.full((len(texts), 2 * DEPTH), -np.inf), np.zeros((len(texts), 2 * DEPTH))
+    for at, (vector, words) in enumerate(zip(vectors, covered, strict=True)):
+        hits = {passage: float(stored[passage] @ vector) for passage in words if passage in stored}
+        hits |= zip(dense.ids[at].tolist(), dense.cosines[at].tolist(), strict=True)
+        hits.pop(-1, None)
+        cosines[at, : len(hits)] = list(hits.values())
+        coverage[at, : len(hits)] = [words.get(passage, 0.0) for passage in hits]
+    return cosines.reshape(-1, 2, 2 * DEPTH), coverage.reshape(-1, 2, 2 * DEPTH)
+
+
+def _rows(reader: StoreReader, space: Space, ids: list[int]) -> Iterator[tuple[int, Vectors]]:
+    """Passage -> its unit vector (d,)."""
+    for some, rows in reader.vectors(space.id, ids=row_ids(ids)):
+        yield from zip(some.tolist(), rows, strict=True)
+
+
+def _vectors(encoder: EncoderProtocol, language: str) -> Vectors:
+    """The unit vectors (texts, d) of the questions, line by line."""
+    name = f"null_queries/{encoder.fingerprint}-{language}-{zlib.crc32(_content(language)):08x}.npy"
+    texts = [text for forms in questions(language) for text in forms]
     cached = _read(name)
     if cached is not None and not defect(cached, len(texts), encoder.dim):
         return cached
@@ -55,6 +112,10 @@ def _vectors(encoder: EncoderProtocol) -> Vectors:
     np.save(content, vectors, allow_pickle=False)
     user_cache.write(name, content.getvalue())
     return vectors
+
+
+def _content(language: str) -> bytes:
+    return (FOLDER / f"{language}.tsv").read_bytes()
 
 
 def _read(name: str) -> Vectors | None:

@@ -1,15 +1,21 @@
 """Strength of a hit: the chance that it is better than the best hit of a question that the index cannot answer.
 
-A cosine of 0.4 is a strong match for one encoder and collection and noise for another. So each index is asked some 500
-questions on subjects from daily life to law and physics, most of which it cannot answer, and the cosines of their best
-hits are its null distribution. The maximum of many cosines follows an extreme-value law, the Gumbel distribution:
+A cosine of 0.4 is a strong match for one encoder and collection and noise for another, and so is a word in common. Each
+index is therefore asked some hundred questions on subjects from daily life to law and physics, in each of its
+languages, most of which it cannot answer. What their best hits reach is its null distribution: the cosine, and the
+evidence of meaning and words together,
 
-    strength = exp(-exp(-(cosine - location) / scale))
+    evidence = cosine + WORDS * scale of the cosines * share of the query's information that the hit's words cover
+
+The maximum of many such numbers follows an extreme-value law, the Gumbel distribution:
+
+    strength = exp(-exp(-(evidence - location) / scale))
 
 Location and scale come from the lower 40 % of the best hits, taken to be the lower half of those that the index cannot
-answer: a question that it happens to answer lies above them and changes nothing. The location is measured for three
-lengths of questions and interpolated between, since cosines depend on length; it grows with the logarithm of the number
-of passages, as that of a maximum does.
+answer: a question that it happens to answer lies above them and changes nothing. The location is measured for two
+lengths of questions, in tokens, and interpolated between, since cosines depend on length; it grows with the logarithm
+of the number of passages, as that of a maximum does. An index of few passages is judged as one of LEAST_PASSAGES: that
+nothing nearer is among a dozen notes says little.
 
 A hit is `strong` where fewer than one in a hundred unanswerable questions reach its strength, `likely` where fewer than
 one in ten do, else `weak`. There is no good match where no hit is at least likely.
@@ -19,11 +25,11 @@ Source: Gumbel 1958, "Statistics of Extremes", chapters 5 and 6. What it reaches
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.utils.late_numpy import np
 
@@ -35,40 +41,94 @@ if TYPE_CHECKING:
 STRONG, LIKELY = 0.99, 0.9
 CHANCE = 0.5  # below, a question without an answer here finds something as near more often than not
 ALL_WORDS = 0.95  # the least strength of a passage with all telling words of the query, whatever its cosine
-LENGTHS = (2, 8, 27)  # words of the questions asked: keywords, a sentence, a sentence or two of context
-QUANTILES = 101  # of each length, for p = 0, 0.01 … 1
+WORDS = (
+    6.0  # what all words of a query count for, in scales of the cosine; chosen, as FOREIGN, where docs/strength.md says
+)
+LEAST_PASSAGES = 100
 LOW, HIGH = 0.1, 0.4  # the quantiles that location and scale are read from
-FOREIGN = 0.83  # of the questions an index cannot answer; chosen on SciFact's train queries, MedQuAD and PEPs
+FOREIGN = 0.83  # of the questions an index cannot answer
 LEAST_SCALE = 0.005  # an index of one text gives every question nearly the same cosine
+
+
+class Null(NamedTuple):
+    """Of one language: for keywords and for sentences the logarithm of their length in tokens, and the location of the
+    Gumbel distribution; its scale. First that of cosines alone, then that of the evidence.
+    """
+
+    language: str
+    lengths: tuple[float, float]
+    cosine: tuple[float, float, float]
+    evidence: tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class NullDistribution:
-    """Cosines of the best hits of unanswerable questions, measured when the index had `passages` passages.
+    """What the best hits of unanswerable questions reach, measured when the index had `passages` passages."""
 
-    `quantiles` has the 101 ascending quantiles of each of the three LENGTHS, one after the other.
-    """
-
-    quantiles: tuple[float, ...]
+    nulls: tuple[Null, ...]
     passages: int
 
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """As a store records it: the row of each language, its code as a number first."""
+        return tuple(
+            number
+            for each in self.nulls
+            for number in (float(_number(each.language)), *each.lengths, *each.cosine, *each.evidence)
+        )
+
     @classmethod
-    def recorded(cls, quantiles: Sequence[float], passages: int) -> NullDistribution | None:
+    def recorded(cls, numbers: Sequence[float], passages: int) -> NullDistribution | None:
         """One from a store. None where it was not measured, or in another way by another version."""
-        return cls(tuple(quantiles), passages) if len(quantiles) == len(LENGTHS) * QUANTILES else None
+        nulls = _recorded(tuple(numbers))
+        return cls(nulls, passages) if nulls else None
 
-    def strengths(self, cosines: NDArray[np.floating], *, words: int, passages: int) -> NDArray[np.float64]:
-        """The strength in 0 … 1 of each cosine (n,) for a query of so many words in an index of so many passages."""
-        locations, scale = _tail(self.quantiles)
-        location = float(np.interp(log(max(1, words)), np.log(LENGTHS), locations))
-        location += scale * log(max(1, passages) / max(1, self.passages))
-        return np.asarray(np.exp(-np.exp(-(np.asarray(cosines, dtype=np.float64) - location) / scale)))
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Those that the questions were asked in."""
+        return tuple(each.language for each in self.nulls)
+
+    def joined(self, other: NullDistribution) -> NullDistribution:
+        """With the languages of another one of the same index, as if they had been measured together."""
+        shift = log(max(1, self.passages) / max(1, other.passages))
+        return NullDistribution((*self.nulls, *(_moved(each, shift) for each in other.nulls)), self.passages)
+
+    def strengths(
+        self,
+        cosines: NDArray[np.floating],
+        coverage: NDArray[np.floating] | None,
+        *,
+        tokens: int,
+        passages: int,
+        languages: Collection[str] = (),
+    ) -> NDArray[np.float64]:
+        """The strength in 0 … 1 of each hit (n,) for a query of so many tokens in an index of so many passages.
+
+        `coverage` (n,) is that of `Lexical`, None where no words were searched for. `languages`: those that the query
+        may be in, of which the most cautious one counts; all that were measured where it may be in any.
+        """
+        grown = log(max(LEAST_PASSAGES, passages) / max(1, self.passages))
+        chosen = [each for each in self.nulls if each.language in languages] or self.nulls
+        values = []
+        for null in chosen:
+            evidence, row = np.asarray(cosines, np.float64), null.cosine
+            if coverage is not None:
+                evidence, row = evidence + WORDS * null.cosine[-1] * np.asarray(coverage), null.evidence
+            location = float(np.interp(log(max(1, tokens)), null.lengths, row[:2])) + row[2] * grown
+            values.append(np.exp(-np.exp(-(evidence - location) / row[2])))
+        return np.asarray(np.min(values, axis=0))
 
 
-def null_distribution(best: Sequence[NDArray[np.floating]], passages: int) -> NullDistribution:
-    """From the cosines of the best hits of the questions of each length."""
-    steps = np.linspace(0, 1, QUANTILES)
-    return NullDistribution(tuple(float(q) for cosines in best for q in np.quantile(cosines, steps)), passages)
+def null(
+    language: str, tokens: NDArray[np.integer], cosines: NDArray[np.floating], coverage: NDArray[np.floating]
+) -> Null:
+    """From the questions of a language, n as keywords and as a sentence: their lengths (n, 2), and the cosines and
+    coverage (n, 2, hits) of their hits. A hit that is none has a cosine of -inf.
+    """
+    lengths = np.sort(np.log(np.maximum(tokens, 1).mean(axis=0)))
+    cosine = _tail(cosines.max(axis=2))
+    evidence = _tail((cosines + WORDS * cosine[-1] * coverage).max(axis=2))
+    return Null(language, (float(lengths[0]), float(lengths[1])), cosine, evidence)
 
 
 def match(strength: float | None) -> Match:
@@ -79,16 +139,50 @@ def match(strength: float | None) -> Match:
 
 
 @lru_cache(maxsize=64)  # an index asks for its own at every search
-def _tail(quantiles: tuple[float, ...]) -> tuple[tuple[float, ...], float]:
-    """Locations of the Gumbel distribution, one for each of LENGTHS, and its scale, from all lengths together."""
-    rows = np.asarray(quantiles).reshape(len(LENGTHS), QUANTILES)
-    low, middle = (rows[:, round(p * (QUANTILES - 1))] for p in (LOW, (LOW + HIGH) / 2))
-    spread = np.subtract(*np.quantile(rows - low[:, None], (HIGH, LOW)))
-    scale = max(float(spread) / (_reduced(HIGH / FOREIGN) - _reduced(LOW / FOREIGN)), LEAST_SCALE)
-    locations = middle - _reduced((LOW + HIGH) / 2 / FOREIGN) * scale
-    return tuple(locations.tolist()), scale
+def _recorded(numbers: tuple[float, ...]) -> tuple[Null, ...]:
+    return tuple(_rows(numbers)) if len(numbers) % ROW == 0 else ()
+
+
+def _rows(numbers: tuple[float, ...]) -> Iterator[Null]:
+    for at in range(0, len(numbers), ROW):
+        code, first, second, *rest = numbers[at : at + ROW]
+        cosine, evidence = (rest[0], rest[1], rest[2]), (rest[3], rest[4], rest[5])
+        yield Null(int(code).to_bytes(2).decode("ascii"), (first, second), cosine, evidence)
+
+
+def _moved(each: Null, by: float) -> Null:
+    """The locations as they are in an index that is larger by the factor e to the power of `by`."""
+    cosine, evidence = ((row[0] + by * row[2], row[1] + by * row[2], row[2]) for row in (each.cosine, each.evidence))
+    return each._replace(cosine=cosine, evidence=evidence)
+
+
+def _number(language: str) -> int:
+    return int.from_bytes(language.encode("ascii"))
+
+
+def _tail(best: NDArray[np.floating]) -> tuple[float, float, float]:
+    """Locations of the Gumbel distribution of (n, 2) best hits, one for each column, and its scale, from both together.
+
+    >>> _tail(np.zeros((5, 2)))[-1]
+    0.005
+    """
+    rows = np.sort(best, axis=0).T
+    low, middle = (np.array([_quantile(row, p) for row in rows]) for p in (LOW, (LOW + HIGH) / 2))
+    around = np.sort((rows - low[:, None]).ravel())
+    spread = _quantile(around, HIGH) - _quantile(around, LOW)
+    scale = max(spread / (_reduced(HIGH / FOREIGN) - _reduced(LOW / FOREIGN)), LEAST_SCALE)
+    first, second = (middle - _reduced((LOW + HIGH) / 2 / FOREIGN) * scale).tolist()
+    return first, second, scale
+
+
+def _quantile(ascending: NDArray[np.floating], p: float) -> float:
+    """As np.quantile, which takes 25 ms to import what it needs."""
+    return float(np.interp(p * (len(ascending) - 1), np.arange(len(ascending)), ascending))
 
 
 def _reduced(p: float) -> float:
     """The quantile p of the standard Gumbel distribution."""
     return -log(-log(p))
+
+
+ROW = 9  # numbers of a language

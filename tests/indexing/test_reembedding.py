@@ -108,7 +108,7 @@ def assert_as_new(
         assert ours_null is not None and theirs_null is not None
         if measured:
             assert ours_null.passages == theirs_null.passages
-            np.testing.assert_allclose(ours_null.quantiles, theirs_null.quantiles, atol=1e-5)
+            np.testing.assert_allclose(ours_null.numbers, theirs_null.numbers, atol=1e-5)
         assert ours.state().recipe.keys() == theirs.state().recipe.keys()
     with Index.open(folder, encoder=encoder) as index:
         assert index.analysis.verify() == []

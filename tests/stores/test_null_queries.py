@@ -13,7 +13,7 @@ from semsearch.stores import null_queries
 from semsearch.stores.local import LocalWriter
 from semsearch.stores.records import Space
 from semsearch.utils import user_cache
-from semsearch.utils.strength import LENGTHS, QUANTILES
+from semsearch.utils.languages import detection
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -40,21 +40,23 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def test_each_subject_is_asked_for_in_three_lengths_and_once() -> None:
-    forms = null_queries.questions()
-    assert len(forms) == 168 and all(len(each) == len(LENGTHS) for each in forms)
-    assert len({text for each in forms for text in each}) == 3 * len(forms)
-    words = np.array([[len(text.split()) for text in each] for each in forms])
-    assert (np.diff(words, axis=1) > 0).all()
-    assert np.abs(words.mean(axis=0) / LENGTHS - 1).max() < 0.3
+@pytest.mark.parametrize("language", sorted(null_queries.languages()))
+def test_each_subject_is_asked_for_as_keywords_and_as_a_sentence_in_its_language(language: str) -> None:
+    forms = null_queries.questions(language)
+    assert len(forms) == 150 and all(len(each) == 2 for each in forms)
+    assert len({text for each in forms for text in each}) == 2 * len(forms)
+    keywords, sentences = (sum(len(each[at]) for each in forms) for at in (0, 1))
+    assert keywords < sentences
+    readable = [detection.is_readable(text, [language]) for each in forms for text in each]
+    assert readable.count(True) >= 0.99 * len(readable)
 
 
 def test_the_questions_are_encoded_once_for_an_encoder(tmp_path: Path) -> None:
     store, space = made(tmp_path / "notes", 3)
     encoder = Counting()
     first = null_queries.measure(store.reader, space, encoder)
-    assert first and len(first.quantiles) == len(LENGTHS) * QUANTILES
-    assert null_queries.measure(store.reader, space, encoder) == first and encoder.calls == 1
+    assert first and "en" in first.languages
+    assert null_queries.measure(store.reader, space, encoder) == first and encoder.calls == len(first.languages)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x93NUMPY", b"not an array"])
@@ -62,9 +64,9 @@ def test_a_damaged_cache_is_written_anew(tmp_path: Path, content: bytes) -> None
     store, space = made(tmp_path / "notes", 3)
     encoder = Counting()
     first = null_queries.measure(store.reader, space, encoder)
-    (file,) = (user_cache.folder() / "foreign_questions").iterdir()
+    (file,) = (user_cache.folder() / "null_queries").glob("*-en-*")
     file.write_bytes(content)
-    assert null_queries.measure(store.reader, space, encoder) == first and encoder.calls == 2
+    assert null_queries.measure(store.reader, space, encoder) == first and encoder.calls == len(first.languages) + 1
 
 
 def test_an_index_without_vectors_has_no_null_distribution(tmp_path: Path) -> None:

@@ -9,56 +9,105 @@ from hypothesis import strategies as st
 
 from semsearch.utils import strength
 from semsearch.utils.quantities import rounded_down
+from semsearch.utils.strength import NullDistribution
 
 COSINES = st.lists(st.floats(-1, 1), min_size=2, max_size=30)
 
 
-def best_hits(n: int = 164, passages: int = 1000, seed: int = 0) -> list[np.ndarray]:
-    """For each length of question, n maxima of so many cosines of unrelated texts."""
+TOKENS = np.array([[4, 12]])
+
+
+def cosines_of(questions: int = 300, passages: int = 1000, seed: int = 0) -> np.ndarray:
+    """The cosines (questions, 2, hits) of the best hits by meaning among so many unrelated texts."""
     rng = np.random.default_rng(seed)
-    return [rng.normal(0.05, 0.08, (n, passages)).max(axis=1) for _ in strength.LENGTHS]
+    drawn = rng.normal(0.05, 0.08, (2 * questions, passages)).astype(np.float32)
+    return np.sort(drawn, axis=1)[:, -3:].reshape(questions, 2, 3)
 
 
-@pytest.mark.parametrize("words", [1, 2, 5, 8, 40])
-def test_one_in_ten_unanswerable_questions_has_a_likely_hit_and_one_in_a_hundred_a_strong_one(words: int) -> None:
-    questions = best_hits(n=2000)
-    for best in questions:
-        best[: len(best) // 5] = 0.8  # the index happens to answer a fifth
-    null = strength.null_distribution(questions, 1000)
-    (fresh, *_) = best_hits(n=4000, seed=1)
-    found = null.strengths(fresh, words=words, passages=1000)
-    assert np.mean(found >= strength.LIKELY) == pytest.approx(0.1, abs=0.04)
-    assert np.mean(found >= strength.STRONG) < 0.03
+def measured(cosines: np.ndarray, passages: int = 1000, language: str = "en", by: float = 0.0) -> NullDistribution:
+    """As an index is measured; `by`: how much higher its questions in this language reach."""
+    return NullDistribution((strength.null(language, TOKENS, cosines + by, np.zeros_like(cosines)),), passages)
 
 
-@given(COSINES)
-def test_strength_rises_with_the_cosine_within_0_and_1(cosines: list[float]) -> None:
-    null = strength.null_distribution(best_hits(), 1000)
-    found = null.strengths(np.sort(np.array(cosines)), words=4, passages=1000)
-    assert ((found >= 0) & (found <= 1)).all() and (np.diff(found) >= 0).all()
-    assert null.strengths(np.array([1.0]), words=4, passages=1000)[0] > strength.STRONG
+def strengths(null: NullDistribution, cosines: np.ndarray, passages: int = 1000, tokens: int = 8) -> np.ndarray:
+    return null.strengths(cosines, np.zeros_like(cosines), tokens=tokens, passages=passages)
+
+
+@pytest.mark.parametrize("tokens", [1, 4, 8, 60])
+def test_one_in_ten_unanswerable_questions_has_a_likely_hit_and_one_in_a_hundred_a_strong_one(tokens: int) -> None:
+    questions = cosines_of(2000)
+    questions[: len(questions) // 5] = 0.8  # the index happens to answer a fifth
+    fresh = cosines_of(2000, seed=1)[..., -1].ravel()
+    reached = strengths(measured(questions), fresh, tokens=tokens)
+    assert np.mean(reached >= strength.LIKELY) == pytest.approx(0.1, abs=0.04)
+    assert np.mean(reached >= strength.STRONG) < 0.03
+
+
+@given(COSINES, COSINES)
+def test_strength_rises_with_the_cosine_and_with_the_words_within_0_and_1(
+    first: list[float], words: list[float]
+) -> None:
+    null = measured(cosines_of(50))
+    cosines, coverage = np.sort(np.array(first)), np.sort(np.abs(words))
+    for values in (
+        strengths(null, cosines),
+        null.strengths(np.full(len(coverage), 0.3), coverage, tokens=8, passages=1000),
+    ):
+        assert ((values >= 0) & (values <= 1)).all() and (np.diff(values) >= 0).all()
+    assert strengths(null, np.array([1.0]))[0] > strength.STRONG
 
 
 def test_questions_that_the_index_answers_change_nothing_much() -> None:
-    clean = best_hits()
-    answered = [np.where(np.arange(len(part)) % 3 == 0, 0.8, part) for part in clean]
-    cosine = np.array([np.quantile(clean[1], 0.97)])
-    for best in (clean, answered):
-        null = strength.null_distribution(best, 1000)
-        assert null.strengths(cosine, words=8, passages=1000)[0] > 0.8
+    clean, answered = cosines_of(), cosines_of()
+    answered[::3] = 0.8
+    cosine = np.array([np.quantile(clean[..., -1], 0.97)])
+    for cosines in (clean, answered):
+        assert strengths(measured(cosines), cosine)[0] > 0.8
+
+
+def test_words_that_unanswerable_questions_share_with_passages_too_are_no_evidence() -> None:
+    cosines = cosines_of()
+    usual = NullDistribution((strength.null("en", TOKENS, cosines, np.full_like(cosines, 0.5)),), 1000)
+    rare = measured(cosines)
+    values = [each.strengths(np.array([0.3]), np.array([0.5]), tokens=8, passages=1000)[0] for each in (usual, rare)]
+    assert values[0] < strength.LIKELY < values[1]
 
 
 def test_an_index_that_has_doubled_since_is_judged_as_one_that_was_measured_anew() -> None:
-    before = strength.null_distribution(best_hits(passages=1000), 1000)
-    after = strength.null_distribution(best_hits(passages=2000), 2000)
+    before, after = measured(cosines_of(passages=1000), 1000), measured(cosines_of(passages=2000), 2000)
     cosines = np.linspace(0.2, 0.6, 20)
-    values = [null.strengths(cosines, words=8, passages=2000) for null in (before, after)]
-    assert values[0] == pytest.approx(values[1], abs=0.12)
+    assert strengths(before, cosines, 2000) == pytest.approx(strengths(after, cosines, 2000), abs=0.12)
+
+
+def test_a_dozen_notes_are_judged_as_a_hundred_passages() -> None:
+    few, hundred = measured(cosines_of(passages=12), 12), measured(cosines_of(passages=100), 100)
+    cosines = np.linspace(0.1, 0.5, 20)
+    assert strengths(few, cosines, 12) == pytest.approx(strengths(hundred, cosines, 100), abs=0.15)
+
+
+def test_each_language_has_a_measure_of_its_own_and_in_doubt_the_most_cautious_counts() -> None:
+    english, german = measured(cosines_of()), measured(cosines_of(), language="de", by=0.2)
+    both = english.joined(german)
+    cosine, words = np.array([0.5]), np.zeros(1)
+    apart = [both.strengths(cosine, words, tokens=8, passages=1000, languages=(each,)) for each in ("en", "de")]
+    assert both.languages == ("en", "de") and apart[0] > strength.STRONG > apart[1]
+    for doubt in ((), ("en", "de")):
+        assert both.strengths(cosine, words, tokens=8, passages=1000, languages=doubt) == apart[1]
+
+
+def test_what_a_store_has_recorded_is_what_was_measured() -> None:
+    null = measured(cosines_of()).joined(measured(cosines_of(seed=2), language="zh"))
+    assert NullDistribution.recorded(null.numbers, null.passages) == null
+
+
+@pytest.mark.parametrize("numbers", [(), (0.1,) * 303, (0.1,) * 8])
+def test_what_another_version_has_recorded_is_measured_anew(numbers: tuple[float, ...]) -> None:
+    assert NullDistribution.recorded(numbers, 10) is None
 
 
 def test_an_index_whose_best_hits_are_all_alike_has_strengths() -> None:
-    null = strength.null_distribution([np.zeros(10)] * 3, 1)
-    lower, alike, higher = null.strengths(np.array([-0.1, 0.0, 0.5]), words=3, passages=1)
+    null = measured(np.zeros((10, 2, 1)), 1)
+    lower, alike, higher = strengths(null, np.array([-0.1, 0.0, 0.5]), 1)
     assert lower < alike < strength.LIKELY < strength.STRONG < higher
 
 

@@ -162,7 +162,7 @@ class LocalWriter(SqlWriter):
     # ---- spaces and their vectors
 
     def _measured(self, null_distribution: NullDistribution) -> JsonObject:
-        packed = np.asarray(null_distribution.quantiles, dtype="<f8").tobytes()
+        packed = np.asarray(null_distribution.numbers, dtype="<f8").tobytes()
         return {"background": packed, "background_count": null_distribution.passages}
 
     def drop_space(self, space: int) -> None:

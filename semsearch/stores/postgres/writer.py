@@ -183,7 +183,7 @@ class PostgresWriter(SqlWriter):
         self._db.execute("INSERT INTO counters VALUES (?, 0)", (f"vectors {space}",))
 
     def _measured(self, null_distribution: NullDistribution) -> JsonObject:
-        return {"quantiles": list(null_distribution.quantiles), "measured": null_distribution.passages}
+        return {"quantiles": list(null_distribution.numbers), "measured": null_distribution.passages}
 
     def _remove_vectors(self, space: int) -> None:
         self._db.execute("DELETE FROM counters WHERE name = ?", (f"vectors {int(space)}",))

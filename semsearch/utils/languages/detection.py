@@ -20,6 +20,7 @@ PROFILES = "profiles.txt"
 LETTERS = 1_000  # of a text that are looked at
 LEAST = 3  # letters, or one syllable of a dense script: α alone is no Greek
 LEAD, DOUBT = 3.0, 12.0  # nats; chosen on queries and man pages: docs/languages.md
+CERTAIN = 1e6
 FIRST_RANK, ABSENT = 20, 800  # a trigram of rank r is ABSENT / (FIRST_RANK + r) times as likely as one outside
 DENSE = 3  # letters of an alphabet that a character of these scripts counts as: it is a syllable or a word
 KANA_SHARE = 0.1  # from here on a text with Chinese characters is Japanese
@@ -119,9 +120,18 @@ def language(text: str) -> str:
     """
     scores = _scores(text)
     best, second = sorted([*scores.values(), 0.0, 0.0], reverse=True)[:2]
-    if len(scores) == 1:
-        return next(iter(scores))
     return max(scores, key=scores.__getitem__) if best - second >= LEAD else ""
+
+
+def likely(text: str, languages: Collection[str]) -> tuple[str, ...]:
+    """Those of `languages` that the text is most likely in: several where that is not clear, none of its script.
+
+    >>> likely("Wie lange muss das Brot im Ofen bleiben?", ["en", "de"]), likely("42 %", ["en", "de"])
+    (('de',), ())
+    """
+    scores = {each: score for each, score in _scores(text).items() if each in languages}
+    best = max(scores.values(), default=0.0)
+    return tuple(each for each, score in scores.items() if best - score < LEAD)
 
 
 def is_readable(text: str, languages: Collection[str]) -> bool:
@@ -158,12 +168,13 @@ def trigrams(text: str) -> list[str]:
 def _scores(text: str) -> dict[str, float]:
     """Of each language in the script of the text, how much likelier than by chance its trigrams are, in nats.
 
-    {} with hardly any letters; one language, with 0, where its script tells it.
+    {} with hardly any letters; CERTAIN where the script tells the language. Chinese characters alone may be Japanese.
     """
     start = text[:LETTERS]
     script = _script(start)
     if script not in ("latin", *ALPHABETS):
-        return {script: 0.0} if script else {}
+        japanese = {"ja": CERTAIN - LEAD} if script == "zh" else {}
+        return {script: CERTAIN, **japanese} if script else {}
     counts = Counter(trigrams(start))
     return {each: _likelihood(counts, _profiles()[each]) for each in _written_in(script)}
 
