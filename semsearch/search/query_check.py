@@ -94,6 +94,9 @@ def check(query: Query, *, has_vector: bool = False) -> None:
     if query.alpha is not None:
         between("alpha", query.alpha, 0, 1, "1 uses only the cosine, 0 only the words.")
     between("the minimum strength", query.min_strength, 0, 1, "Try 0.9.")
+    between(
+        "abstain", query.abstain, 0.001, 0.5, "It is a share of questions without an answer here: 0.05 for one in 20."
+    )
     _check_parts(query)
     _check_reranking(query)
     letters = len(query.text) + sum(map(len, query.must)) + sum(len(text) for text, _ in (*query.more, *query.less))

@@ -21,6 +21,7 @@ def results_object(results: Results, head: JsonObject, *, explain: bool = False,
         "took_ms": {name: round(ms, 3) for name, ms in results.took_ms.items()},
         "hits": [hit_object(hit, with_file=with_file) for hit in results],
         "good_match": results.good_match,
+        "abstain": results.query.abstain,
         "warnings": list(results.warnings),
         **({"explain": explanation(results)} if explain else {}),
     }

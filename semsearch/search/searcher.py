@@ -202,7 +202,7 @@ class Searcher:
             candidates = retrieval.retrieve(self._reader, self._space.id, query, target, min(depth, most), allowed)
             strengths = self._strengths(query, candidates, state) if target is not None else {}
             if candidates.fused is not None and strengths:
-                weak = np.array([strengths[one] < strength.LIKELY for one in candidates.fused.ids.tolist()])
+                weak = np.array([strengths[one] < likely_from(query) for one in candidates.fused.ids.tolist()])
                 candidates = replace(candidates, fused=fusion.weak_last(candidates.fused, weak))
             ranking, grouped, all_text = self._grouped(query, candidates, strengths, own)
             if depth >= most or (len(grouped.hits) == query.k and all_text):
@@ -212,7 +212,9 @@ class Searcher:
             warnings.append(
                 f"{grouped.gone} passages are hidden: their files are gone. Update the index to remove them."
             )
-        hits = [_hit(rank, one, candidates, ranking, state) for rank, one in enumerate(grouped.hits, 1)]
+        hits = [
+            _hit(rank, one, candidates, ranking, state, likely_from(query)) for rank, one in enumerate(grouped.hits, 1)
+        ]
         plan = {**candidates.plan, "allowed": None if allowed is None else len(allowed), "depth": min(depth, most)}
         return _Answer(hits, plan, (*warnings, *candidates.warnings))
 
@@ -282,6 +284,11 @@ class Searcher:
         }
 
 
+def likely_from(query: Query) -> float:
+    """The least strength of a likely match: a share of `abstain` of the questions without an answer reaches it."""
+    return round(1 - query.abstain, 6)
+
+
 def _verdict(query: Query, hits: Sequence[Hit], *, updating: bool) -> tuple[bool, tuple[str, ...]]:
     """Whether a hit is at least likely to answer the query, and warnings. Keywords alone are no ground to deny it."""
     strengths = [hit.strength for hit in hits if hit.strength is not None]
@@ -291,14 +298,15 @@ def _verdict(query: Query, hits: Sequence[Hit], *, updating: bool) -> tuple[bool
     if updating:
         warnings = ("the index is being updated, or an update was interrupted: strengths are provisional.",)
     best = max(strengths)
-    if best >= strength.LIKELY:
+    if best >= likely_from(query):
         return True, warnings
     none = f"no good match: the best strength is {rounded_down(best):.2f}, "
-    return False, (*warnings, f"{none}and a likely match has {strength.LIKELY} or more.")
+    return False, (*warnings, f"{none}and a likely match has {likely_from(query):g} or more.")
 
 
-def _hit(rank: int, group: CollapsedHit, candidates: Candidates, ranking: Ranking, state: _State) -> Hit:
+def _hit(rank: int, group: CollapsedHit, candidates: Candidates, ranking: Ranking, state: _State, likely: float) -> Hit:
     best = group.best
+    by_words = group.strength is None and best.id in candidates.complete
     scores = {"cosine": candidates.cosine.get(best.id), "bm25": candidates.bm25.get(best.id)}
     path = best.document if best.path is None else state.prefixes.get(best.root or "", "") + best.path
     return Hit(
@@ -317,7 +325,7 @@ def _hit(rank: int, group: CollapsedHit, candidates: Candidates, ranking: Rankin
         scores={name: value for name, value in scores.items() if value is not None},
         parts=dict(zip(scores, ranking.parts[best.id], strict=True)) if ranking.parts else {},
         metadata=best.metadata,
-        match="likely" if group.strength is None and best.id in candidates.complete else strength.match(group.strength),
+        match="likely" if by_words else strength.match(group.strength, likely),
         more_in_document=group.more,
         near_copies=group.copies,
         file=None if best.path is None else f"{(best.root or '').rstrip('/')}/{best.path}",

@@ -40,6 +40,12 @@ class HitFields(Body):
     values: JsonObject | None = Field(None, description="Values of the names in the text of the filter.")
     path: str | None = Field(None, description="Only documents whose path matches this glob.")
     min_strength: float = Field(0.0, ge=0, le=1)
+    abstain: float = Field(
+        PLAIN.abstain,
+        ge=0.001,
+        le=0.5,
+        description="Of questions without an answer, the share that may get a good match.",
+    )
     group: Group = "document"
     exact: bool = False
     offset: Annotated[int, Field(ge=0, le=100_000), WHOLE] = Field(

@@ -30,7 +30,8 @@ class Query:
     `more`, `less`: (text, weight) pairs that pull the query towards or away from a meaning. `like`: passage
     ids, or document ids. `must`: words that a passage has to contain. `offset` hits are left out: a second
     page of ten has offset 10. `group`: one hit for each document, where nearly equal ones are one hit ("document"), or
-    where each is a hit of its own ("copy"); or one for each passage ("passage").
+    where each is a hit of its own ("copy"); or one for each passage ("passage"). `abstain`: of the questions without an
+    answer here, the share that may be given a good match; less makes `match` and `good_match` stricter.
 
     `rerank` is a reranker, or the name of one as for `Reranker.load`: it reads the first `rerank_depth` hits again,
     each together with `text`. Its judgement counts `rerank_weight`, 1 to order them by it alone.
@@ -47,6 +48,7 @@ class Query:
     must: tuple[str, ...] = ()
     like: tuple[int | str, ...] = ()
     min_strength: float = 0.0
+    abstain: float = 0.1
     group: Group = "document"
     exact: bool = False
     offset: int = 0
@@ -72,6 +74,7 @@ class QueryFields(TypedDict, total=False):
     must: str | Iterable[str]
     like: int | str | Iterable[int | str]
     min_strength: float
+    abstain: float
     group: Group
     exact: bool
     offset: int

@@ -131,11 +131,14 @@ def null(
     return Null(language, (float(lengths[0]), float(lengths[1])), cosine, evidence)
 
 
-def match(strength: float | None) -> Match:
-    """The word for a strength, within an answer that has a good match. A hit without a strength is weak."""
-    if strength is None or strength < LIKELY:
+def match(strength: float | None, likely: float = LIKELY) -> Match:
+    """The word for a strength, within an answer that has a good match. A hit without a strength is weak.
+
+    `likely`: the least strength of a likely match.
+    """
+    if strength is None or strength < likely:
         return "weak"
-    return "strong" if strength >= STRONG else "likely"
+    return "strong" if strength >= max(STRONG, likely) else "likely"
 
 
 @lru_cache(maxsize=64)  # an index asks for its own at every search

@@ -38,7 +38,18 @@ def paths(cli: CommandLine, *arguments: object, **how: str) -> list[str]:
 
 def test_json_has_exactly_the_keys_of_the_contract(notes: CommandLine) -> None:
     shown = notes.ok("query", "diesel engine", "--json").json
-    assert set(shown) == {"schema", "query", "index", "encoder", "mode", "took_ms", "hits", "good_match", "warnings"}
+    assert set(shown) == {
+        "schema",
+        "query",
+        "index",
+        "encoder",
+        "mode",
+        "took_ms",
+        "hits",
+        "good_match",
+        "abstain",
+        "warnings",
+    }
     assert set(shown["encoder"]) == {"name", "fingerprint"}
     assert set(shown["took_ms"]) == {"encode", "search"}
     assert (shown["schema"], shown["query"], shown["index"], shown["mode"]) == (1, "diesel engine", "notes", "hybrid")

@@ -29,6 +29,7 @@ from semsearch.stores.protocol import StoreReader, StoreWriter
 from semsearch.stores.records import Bookmark, Entry, Source, Space, meta_hash, text_hash
 from semsearch.stores.sql.lexical_search import spans
 from semsearch.types import Mark, Passage, Progress
+from semsearch.utils import strength
 from semsearch.utils.strength import NullDistribution
 
 DAY_NS = 1_706_659_200 * 10**9  # 2024-01-31 00:00 UTC
@@ -552,7 +553,7 @@ def test_a_dump_restores_everything(place: Place, made: tuple[StoreWriter, Space
     key = writer.put_sources([source()])[0]
     writer.replace([entry("file", "Text of a file", source=key, metadata={"k": "v"})], space.id)
     writer.change_recipe(lambda _: {"splitter": {"size": 3}})
-    writer.put_space(replace(space, null_distribution=NullDistribution((0.1,) * 303, 9)))
+    writer.put_space(replace(space, null_distribution=measured_null(9)))
     writer.delete(["d1"])
     target = place.folder / "restored"
     with place.driver.open_reader(writer.reader.location) as reader:
@@ -906,13 +907,19 @@ def test_a_run_that_has_begun_is_under_way_until_its_report(made: tuple[StoreWri
     assert not writer.reader.state().updating
 
 
+def measured_null(passages: int) -> NullDistribution:
+    """One of two languages."""
+    nulls = (strength.Null(each, (1.0, 2.0), (0.1, 0.2, 0.05), (0.3, 0.4, 0.06)) for each in ("de", "en"))
+    return NullDistribution(tuple(nulls), passages)
+
+
 def test_a_space_is_known_by_its_fingerprint(made: tuple[StoreWriter, Space]) -> None:
     writer, space = made
     assert writer.put_space(Space(0, "fingerprint", "stand-in", DIM, {"name": "stand-in"})) == space
     other = writer.put_space(Space(0, "other", "second", 3, {"licence": "MIT"}))
     assert writer.reader.state().spaces == [space, other] and other.id != space.id
     assert other.null_distribution is None
-    measured = NullDistribution(tuple(np.linspace(0, 1, 303).tolist()), 7)
+    measured = measured_null(7)
     writer.put_space(replace(other, null_distribution=measured))
     assert writer.reader.state().spaces[1].null_distribution == measured
     assert writer.reader.state().vectors == {space.id: 8, other.id: 0}

@@ -45,6 +45,10 @@ class HitOptions:
     where: Annotated[str | None, value("E", "Metadata filter: \"year > 2020 and lang = 'en'\".")] = None
     path: Annotated[str | None, value("G", PATHS)] = None
     min_strength: Annotated[float, value("S", "Only hits of this strength, 0 to 1.", heading=SELECTION)] = 0.0
+    abstain: Annotated[
+        float,
+        value("A", "Of questions without an answer here, the share that may get a good match.", heading=SELECTION),
+    ] = 0.1
     group: Annotated[Group, value(None, "One hit per document, per copy, or per passage.")] = "document"
     exact: Annotated[
         bool, flag("--exact", "Compare with every vector, without the approximate index.", heading=SELECTION)
@@ -72,9 +76,8 @@ class HitOptions:
     def query(self) -> Query:
         """A query with these options."""
         k = settings.load().k if self.k is None else self.k
-        return Query(
-            k=k, where=self.where, path=self.path, min_strength=self.min_strength, group=self.group, exact=self.exact
-        )
+        names = ("where", "path", "min_strength", "abstain", "group", "exact")
+        return Query(k=k, **{name: getattr(self, name) for name in names})
 
     def output_format(self) -> hit_formats.Format:
         """The format, which is never auto. Raises UsageError where --json and --format disagree."""

@@ -175,7 +175,7 @@ def _scores(text: str) -> dict[str, float]:
     if script not in ("latin", *ALPHABETS):
         japanese = {"ja": CERTAIN - LEAD} if script == "zh" else {}
         return {script: CERTAIN, **japanese} if script else {}
-    counts = Counter(trigrams(start))
+    counts = Counter(trigrams(" ".join(dict.fromkeys(start.split()))))  # a word that is repeated says nothing new
     return {each: _likelihood(counts, _profiles()[each]) for each in _written_in(script)}
 
 
