@@ -443,3 +443,35 @@ def test_a_tag_with_more_attributes_than_a_page_needs_loses_them(tmp_path: Path)
 def test_the_reason_for_a_pdf_whose_pages_are_a_loop_is_short(tmp_path: Path) -> None:
     FILES["loop.pdf"](tmp_path / "a.pdf")
     assert refusal(tmp_path / "a.pdf") == "not a readable PDF: none of its 100,000 pages can be read"
+
+
+# ---- texts with NUL
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    "text",
+    ["No mark about a cockatoo", "Größe 12, und mehr davon", "日本語 2024 の文章 です、 はい", "Ночь и день в 5 км\n"],
+)
+def test_utf16_without_a_mark_is_a_text(text: str, encoding: str, tmp_path: Path) -> None:
+    found = one(written(tmp_path, "a.txt", text.encode(encoding)))
+    assert (found.text, found.metadata["charset"]) == (text, encoding)
+
+
+def test_a_log_with_a_run_of_nul_is_a_text_and_its_lines_stay(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.log", b"start of log\n" + b"\0" * 4096 + b"after power loss a parakeet error\n")
+    found = one(path)
+    assert (found.text, found.metadata) == ("start of log\n\ufffdafter power loss a parakeet error\n", {"replaced": 1})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"".join(name.ljust(100, b"\0") + b"0000644\0" * 3 + b"ustar\0" + b"\0" * 250 for name in (b"a.txt", b"b.txt")),
+        bytes(number % 7 for number in range(4000)),
+        b"".join(number.to_bytes(2, "little") for number in range(3000)),
+        b"\0" * 1000,
+    ],
+)
+def test_other_files_with_nul_are_binary(content: bytes, tmp_path: Path) -> None:
+    assert refusal(written(tmp_path, "file", content)) == "binary file"
