@@ -31,7 +31,7 @@ if sys.dont_write_bytecode:  # each of the hundreds of Python processes that tes
     sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(CHECKOUT / ".pytest_cache" / "bytecode")
 
 MEMORY = Path("/dev/shm")  # where there is room for the folders of a run, its commits wait for no disk
-if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 8 * 2**30:
+if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 * 2**30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 # a suite in the background of a script inherits an ignored SIGINT; what it starts would inherit that in turn

@@ -254,9 +254,9 @@ def test_a_stray_quotation_mark_joins_no_rows(
 
 def test_a_stray_quotation_mark_costs_no_more_than_its_row_in_a_large_table(tmp_path: Path) -> None:
     rows = [f'{number},"open {number}' if number % 3 else f"{number},plain {number}" for number in range(20_000)]
-    began = time.monotonic()
+    began = time.process_time()
     read = all_of(written(tmp_path, "a.csv", "id,text\n" + "\n".join(rows)), max_bytes=2**20)
-    assert len(read) == 20_000 and time.monotonic() - began < 20
+    assert len(read) == 20_000 and time.process_time() - began < 20
 
 
 @pytest.mark.parametrize("header", ["ID,Text,Title", "Id,TEXT,title", "_ID,Content,TITLE"])
