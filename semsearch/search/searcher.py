@@ -328,5 +328,5 @@ def _hit(rank: int, group: CollapsedHit, candidates: Candidates, ranking: Rankin
         match="likely" if by_words else strength.match(group.strength, likely),
         more_in_document=group.more,
         near_copies=group.copies,
-        file=None if best.path is None else f"{(best.root or '').rstrip('/')}/{best.path}",
+        file=f"{best.root.rstrip('/')}/{best.path}" if best.root and best.path else None,
     )

@@ -75,7 +75,8 @@ def documents() -> list[Document]:
 
 def search(reader: LocalReader, query: str) -> tuple[list[str], list[bool]]:
     lexical = reader.lexical(query, 40)
-    return [passage.document for passage in reader.passages(lexical.ids)], list(lexical.complete)
+    complete = [number in set(lexical.complete) for number in lexical.ids]
+    return [passage.document for passage in reader.passages(lexical.ids)], complete
 
 
 @pytest.mark.parametrize(("name", "query"), CASES)

@@ -49,7 +49,7 @@ def allowed(connection: Connection, condition: Filter | None, must: Sequence[str
     Raises as `StoreReader.allowed` does.
     """
     parts = [] if condition is None else [PostgresFilters(connection).passages(condition)]
-    parts += [_containing(entry) for entry in must]
+    parts += [_containing(connection.as_indexed(entry)) for entry in must]
     parts += [] if ids is None else [("SELECT id FROM passages WHERE id = ANY(?::bigint[])", [ids.tolist()])]
     sql = " INTERSECT ".join(f"({part})" for part, _ in parts) if len(parts) > 1 else parts[0][0]
     return AllowedPassages(connection, sql, [value for _, values in parts for value in values])

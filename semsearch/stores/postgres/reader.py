@@ -49,6 +49,9 @@ class PostgresReader(SqlReader):
     def close(self) -> None:
         self.connection.close()
 
+    def _as_indexed(self, text: str) -> str:
+        return self.connection.as_indexed(text)
+
     def _vector_counts(self, spaces: Sequence[Space]) -> dict[int, int]:
         return {space.id: self._db.count(f"vectors {space.id}") for space in spaces}
 

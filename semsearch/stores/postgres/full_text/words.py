@@ -14,9 +14,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from semsearch.stores.sql.folding import fold
 from semsearch.stores.sql.query_terms import exact_entry, has_cjk, required_words
 from semsearch.stores.sql.tokenizer import GRAMS, WORDS, Tokens, cut
 from semsearch.utils.languages.writing_systems import CJK
@@ -40,8 +41,9 @@ class PassageWords(NamedTuple):
     terms: frozenset[str]
 
 
-def of_passages(rows: Sequence[tuple[int, str, str]]) -> list[PassageWords]:
+def of_passages(passages: Iterable[tuple[int, str, str]], *, folds: bool = True) -> list[PassageWords]:
     """The words of passages: id, text, keywords; ids ascend."""
+    rows = [(number, fold(text), fold(more)) if folds else (number, text, more) for number, text, more in passages]
     with_cjk = {number for number, text, _ in rows if _CJK.search(text)}
     with Tokens((number, text, keywords, int(number in with_cjk)) for number, text, keywords in rows) as tokens:
         words, sizes = _words(tokens), dict(zip(tokens.ids.tolist(), tokens.sizes()[0].tolist(), strict=True))

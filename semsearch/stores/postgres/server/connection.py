@@ -35,6 +35,7 @@ from semsearch.stores.postgres.server.schema import BACKUP
 from semsearch.stores.records import storable
 from semsearch.stores.server_links import Link
 from semsearch.stores.sql.database import Database, Row
+from semsearch.stores.sql.folding import fold
 
 RECHECK_SECONDS = 1.0  # after which a single read looks again whether the collection is where it was
 RETRY_SECONDS = 30  # from a lost connection on; a standby is promoted in a few
@@ -73,6 +74,7 @@ class Connection(Database):
         self.link = link
         self.server = Server.at(link.address)
         self._write = write
+        self._folds = False
         self.has_furniture = True  # its table; a collection of an older version has none until it is written to
         self._creating = creating
         self._idle: list[Raw] = []
@@ -350,6 +352,19 @@ class Connection(Database):
         raw.close()
         while other := self._taken():
             other.close()
+
+    @property
+    def folds(self) -> bool:
+        """Whether words are written as `sql.folding` writes them; in a collection of before, after the next write."""
+        if self._folds:
+            return True
+        folds = bool(self.rows("SELECT 1 FROM meta WHERE key = ?", (schema.FOLDED,)))
+        self._folds = folds and not self.is_writing  # what a transaction has done may be undone
+        return folds
+
+    def as_indexed(self, text: str) -> str:
+        """Words in the letters of the full-text index."""
+        return fold(text) if self.folds else text
 
     def _connected(self) -> Raw:
         """A new connection that sees the collection's schema. Raises NotFound where there is none of its id."""

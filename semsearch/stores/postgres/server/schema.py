@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from semsearch.stores.postgres.server.address import Raw
     from semsearch.stores.postgres.server.vector_types import Kind
 
-VERSION = 2
+VERSION = 3
+FOLDED = "folded"  # a key of `meta`: the words are written as `sql.folding` writes them
 UPGRADE = "Install a newer version of semsearch."
 BACKUP = "Restore a backup of the server."
 PREFIX = "semsearch_"  # of the names of schemas: no collection can be called public or pg_catalog
@@ -156,7 +157,10 @@ def check(raw: Raw, name: str) -> int:
 
 
 def upgrade(raw: Raw) -> None:
-    """Bring a collection of an older version up to date: nothing of it changes, and older programs refuse it."""
+    """Bring a collection of an older version up to date: nothing of it changes, and older programs refuse it.
+
+    Its words are folded with the first document that is written.
+    """
     with raw.transaction():
         raw.execute(_FURNITURE.encode())
         raw.execute(b"UPDATE meta SET value = %s WHERE key = 'schema'", (str(VERSION),))
@@ -186,5 +190,5 @@ def create(raw: Raw, schema: str, collection: str) -> None:
     raw.execute(f"COMMENT ON SCHEMA {quoted(schema)} IS '{comment(collection)}'".encode())
     for statement in _TABLES:
         raw.execute(statement.encode())
-    raw.execute(b"INSERT INTO meta VALUES ('schema', %s)", (str(VERSION),))
+    raw.execute(b"INSERT INTO meta VALUES ('schema', %s), (%s, '')", (str(VERSION), FOLDED))
     raw.execute(b"INSERT INTO counters SELECT unnest(%s::text[]), 0", (list(COUNTERS),))
