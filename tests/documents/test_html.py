@@ -129,6 +129,13 @@ def test_a_box_beside_the_main_part_stays_where_it_has_a_heading_and_is_no_list_
     assert left_out(document) == {"text beside the main part": 5 + 17 + 4}
 
 
+def test_a_short_list_of_links_stays_with_the_text_around_it(tmp_path: Path) -> None:
+    document = page(
+        tmp_path, f'<main>{FILLER}<ul><li><a href="/a">lynx</a><li><a href="/b">ocelot</a></ul>{FILLER}</main>'
+    )
+    assert "- lynx\n- ocelot" in document.text and not any(mark.furniture for mark in document.marks)
+
+
 def test_long_text_around_the_content_is_read_after_it(tmp_path: Path) -> None:
     imprint = "The okapi association is registered in the north and answers letters on Mondays. " * 4
     for box in (f"<footer>{imprint}</footer>", f'<div class="menu">{imprint}</div>'):

@@ -53,6 +53,7 @@ _SOFT_HYPHEN = "\u00ad"  # where a word may be divided
 HALF = 0.5
 MOSTLY = 0.8
 SHORT = 200  # letters: what is around the content and longer than this may be content after all
+LEAST_LIST = 100  # letters of a list of links; with shorter ones apart, the httpd manual has a seventh more passages
 LONGEST_LINK = 120  # letters: a longer one is a teaser
 MOST_ATTRIBUTES = 1000
 _NOFRAMES = re.compile(r"</?noframes\b[^>]*>", re.I)  # what it holds would be raw text
@@ -132,7 +133,7 @@ class Content:
             elif parent in below:
                 below.add(element)
                 self.furniture.discard(element)
-            elif element in self.furniture or (element.tag in _LISTS and self._sizes.is_link_bar(element)):
+            elif element in self.furniture or self._is_list_of_links(element, whole):
                 self.furniture.add(element)
                 below.add(element)
 
@@ -196,6 +197,11 @@ class Content:
     def _is_text(self, element: Element) -> bool:
         """Whether it has a heading of its own, and more text than links."""
         return self._sizes.has_heading(element) and not self._sizes.is_mostly_links(element)
+
+    def _is_list_of_links(self, element: Element, whole: int) -> bool:
+        """Whether it is one that a reader would not miss; a short one among the content stays with what is around."""
+        is_large = self._sizes.letters[element] >= min(LEAST_LIST, HALF * whole)
+        return is_large and element.tag in _LISTS and self._sizes.is_link_bar(element)
 
     def _is_switched(self, element: Element) -> bool:
         """Whether the reader can show it: as a tab panel, an answer below its question, a place found in the page."""
