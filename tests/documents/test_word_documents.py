@@ -153,6 +153,15 @@ def test_formulas_charts_and_diagrams_are_text(tmp_path: Path) -> None:
     assert found.omissions == (Omission("chart number", 4),)
 
 
+def test_a_formula_on_a_line_of_its_own_and_symbols_are_text(tmp_path: Path) -> None:
+    body = "<m:oMathPara><m:oMath><m:r><m:t>a+b</m:t></m:r></m:oMath></m:oMathPara>"
+    symbols = '<w:sym w:font="Symbol" w:char="F061"/><w:t>-helix</w:t><w:sym w:font="Wingdings" w:char="F04A"/>'
+    body += f"<w:p><w:r>{symbols}</w:r></w:p>"
+    zipped(tmp_path / "a.docx", {"word/document.xml": document(body)})
+    found = one(tmp_path / "a.docx")
+    assert (found.text, found.omissions) == ("a+b\n\nα-helix", (Omission("symbol", 0),))
+
+
 def test_what_word_does_not_show_is_left_out_and_named(tmp_path: Path) -> None:
     run = "<w:r><w:rPr>{}</w:rPr><w:t>{}</w:t></w:r>"
     body = "<w:p>" + run.format("<w:vanish/>", "secret") + run.format('<w:vanish w:val="0"/>', "Seen")

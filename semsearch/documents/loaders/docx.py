@@ -12,9 +12,19 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
+from string import ascii_letters
 from xml.etree.ElementTree import Element
 
-from semsearch.documents.parsing.open_xml import FORMULA_SIGNS, FORMULA_TEXT, GRAPHICS, A, Package, lines, text_of
+from semsearch.documents.parsing.open_xml import (
+    FORMULA_SIGNS,
+    FORMULA_TEXT,
+    FORMULAS,
+    GRAPHICS,
+    A,
+    Package,
+    lines,
+    text_of,
+)
 from semsearch.documents.parsing.records import Enclosed, Fields
 from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.documents.parsing.zipped_xml import outermost, table_rows
@@ -26,9 +36,11 @@ _HEADING = re.compile(r"(?:heading|title)\b", re.I)  # style names are English i
 _OFF = {"0", "false", "off"}
 _NUMBERS = re.compile(r"\d+")
 _DELETED = {f"{_W}del", f"{_W}moveFrom"}
-_BLOCKS = {f"{_W}p", f"{_W}tbl"}
-_RUN, _RUN_TEXT, _RUBY = f"{_W}r", {f"{_W}t", FORMULA_TEXT}, f"{_W}ruby"
+_BLOCKS = {f"{_W}p", f"{_W}tbl", *FORMULAS}
+_RUN, _RUN_TEXT, _RUBY, _SYMBOL = f"{_W}r", {f"{_W}t", FORMULA_TEXT}, f"{_W}ruby", f"{_W}sym"
 _SIGNS = FORMULA_SIGNS | {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
+_PRIVATE_USE = range(0xF000, 0xF100)
+_GREEK = str.maketrans(ascii_letters, "αβχδεφγηιϕκλμνοπθρστυϖωξψζΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ")  # the font Symbol
 _FORMATS = {f"{_W}pPr", f"{_W}rPr"}
 _NOTES = {f"{_W}footnoteReference": "footnote", f"{_W}endnoteReference": "endnote", f"{_W}commentReference": "comment"}
 _TEXT_BOX = f"{_W}txbxContent"
@@ -155,6 +167,8 @@ class _Reader:
                 self._omit_picture(element)
             elif tag == _RUN and self._hides and self._is_hidden(element):
                 self._writer.omit("hidden text", "".join(each.text or "" for each in element.iter(f"{_W}t")))
+            elif tag == _SYMBOL:
+                parts.append(self._symbol(element))
             elif tag == _RUBY:
                 base, reading = (element.find(f"{_W}{name}") for name in ("rubyBase", "rt"))
                 parts += [
@@ -164,6 +178,16 @@ class _Reader:
             elif tag not in _FORMATS:
                 stack.extend(reversed(element))
         return "".join(parts)
+
+    def _symbol(self, element: Element) -> str:
+        """A character of a font; of fonts of pictograms none."""
+        code = int(element.get(f"{_W}char", "0"), 16)
+        if code not in _PRIVATE_USE:
+            return chr(code)
+        if element.get(f"{_W}font") == "Symbol":
+            return chr(code - 0xF000).translate(_GREEK)
+        self._writer.omit("symbol")
+        return ""
 
     def _is_hidden(self, run: Element) -> bool:
         vanish = run.find(f"{_W}rPr/{_W}vanish")

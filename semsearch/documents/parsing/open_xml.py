@@ -33,6 +33,7 @@ _REFERENCES = {f"{_CHART}chart": f"{R}id", f"{_CHART_EX}chart": f"{R}id", _DIAGR
 _EMBEDDED = {"aFChunk", "oleObject", "package"}
 GRAPHICS = frozenset(_REFERENCES)
 """Elements that stand for a chart or a diagram, which is a part of its own."""
+FORMULAS = (f"{_MATH}oMathPara", f"{_MATH}oMath")
 FORMULA_TEXT = f"{_MATH}t"
 FORMULA_SIGNS = {f"{_MATH}den": "/", f"{_MATH}sup": "^", f"{_MATH}sub": "_", f"{_MATH}mr": " "}
 """What stands before a part of a formula that is written in one line, as in a/b."""
