@@ -29,8 +29,8 @@ def page(folder: Path, shown: str, page: str = "", *objects: str, catalogue: str
     return written(folder, "a.pdf", pdf_of(made))
 
 
-def line(text: str, y: int) -> str:
-    return f"BT /F1 12 Tf 1 0 0 1 50 {y} Tm ({text}) Tj ET "
+def line(text: str, y: int, x: int = 50) -> str:
+    return f"BT /F1 12 Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET "
 
 
 def test_annotations_are_read_and_remarks_have_their_authors(tmp_path: Path) -> None:
@@ -71,6 +71,20 @@ def test_text_beyond_the_crop_box_is_left_out_letter_by_letter(tmp_path: Path) -
 
 def test_soft_hyphens_join_what_they_divide(tmp_path: Path) -> None:
     assert one(page(tmp_path, line("Die Donau\xaddampf\xadschiff fahrt", 700))).text == "Die Donaudampfschiff fahrt"
+
+
+def test_columns_written_line_by_line_are_read_one_after_the_other(tmp_path: Path) -> None:
+    left = [f"on the left a line of prose, {n * n}" for n in range(30)]
+    right = [f"and on the right one, {n * n}" for n in range(30)]
+    rows = "".join(line(left[n], 700 - 15 * n) + line(right[n], 700 - 15 * n, 310) for n in range(30))
+    found = one(page(tmp_path, line("A title across both", 750) + rows))
+    assert found.text.split("\n") == ["A title across both", *left, *right]
+
+
+def test_the_rows_of_a_table_stay_rows(tmp_path: Path) -> None:
+    cells = [line(f"part {n * n}", 700 - 15 * n) + line(f"described {n * n}", 700 - 15 * n, 310) for n in range(30)]
+    found = one(page(tmp_path, "".join(cells)))
+    assert found.text.split("\n")[7] == "part 49 described 49"
 
 
 def test_running_headers_are_kept_once_and_page_numbers_left_out(tmp_path: Path) -> None:

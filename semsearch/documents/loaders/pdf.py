@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path, PurePath
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -128,8 +129,9 @@ def _without_repeated_lines(pages: list[str], writer: TextWriter) -> list[str]:
 
 def _edges(page: list[str]) -> list[int]:
     """The places of the first and the last lines that are not blank."""
-    full = [at for at, line in enumerate(page) if line.strip()]
-    return sorted({*full[:EDGE], *full[-EDGE:]})
+    first = islice((at for at, line in enumerate(page) if line.strip()), EDGE)
+    last = islice((at for at in range(len(page) - 1, -1, -1) if page[at].strip()), EDGE)
+    return sorted({*first, *last})
 
 
 def _forms(line: str, page: int) -> Iterator[str]:
