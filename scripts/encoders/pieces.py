@@ -52,6 +52,7 @@ EVERY = ("gnome-user-docs", "installation-guide-amd64")  # with a folder for eac
 NAMES = "iso-codes"  # of countries, languages and currencies, in most languages
 FOLDERS = {"en": "en|C", "zh": "zh_CN|zh_TW|zh", "pt": "pt|pt_BR", "nb": "nb|no"}
 ENGLISH = frozenset(["the", "and", "you", "your", "this", "that", "with", "from"])
+WEIGHTS = {"zh": 8, "ja": 3}  # of shares: many words of these are pieces of their own, so each has a small one
 MOST_ENGLISH = 0.05  # share of these words in a paragraph of another language; in English it is 0.15
 LANGUAGES = sorted(TEXTS)
 MOST = 1_500_000  # letters of the texts of one language; its word list has its own
@@ -69,7 +70,8 @@ def shares(words: Tokenizer) -> NDArray[np.float64]:
         print(f"counting {language} …", file=sys.stderr, flush=True)
         for source, weight in ((texts(language), 1), (word_list(language), WORD_LIST)):
             count = _counted(words, source)
-            np.maximum(largest, weight * count / max(1, count.sum()), out=largest)
+            weighed = WEIGHTS.get(language, 1) * weight * count / max(1, count.sum())
+            np.maximum(largest, weighed, out=largest)
     return largest
 
 

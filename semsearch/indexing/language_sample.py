@@ -16,9 +16,9 @@ from semsearch.stores.protocol import StoreReader
 from semsearch.types import Document
 from semsearch.utils.languages import detection
 
-FILES, DOCUMENTS, PARTS = 40, 5, 4  # of all files; of one of them; of a document
+FILES, DOCUMENTS, PARTS = 24, 5, 4  # of all files; of one of them; of a document
 LETTERS = 500  # of a part
-LARGEST = 2**20  # bytes of a file that is read for this: it is read again when it is indexed
+LARGEST = 2**18  # bytes of a file that is read for this: it is read again when it is indexed
 PASSAGES = 200  # of an index
 ENOUGH = 0.1  # the share that an encoder may fail to read before it is worth a word
 T = TypeVar("T")

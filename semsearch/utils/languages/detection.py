@@ -107,7 +107,7 @@ NAMES = {
 }
 MOST = 3  # names in a message
 _RUNS = re.compile("|".join(f"(?P<{name}>[{letters}]+)" for name, letters in SCRIPTS.items()))
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"\b[^\W\d_]+\b")  # no part of a number, a hash or a name of a program
 
 
 def language(text: str) -> str:
