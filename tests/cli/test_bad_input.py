@@ -124,11 +124,17 @@ def test_a_database_that_the_query_does_not_fit_is_skipped_among_others(cli: Com
     assert [item["path"] for item in made["skipped"]] == ["b.db"]
 
 
-def test_an_id_used_by_two_files_is_skipped_under_the_name_of_the_second(cli: CommandLine, folder: Path) -> None:
+def test_an_id_used_twice_in_a_file_is_skipped_and_one_of_two_files_is_called_by_both(
+    cli: CommandLine, folder: Path
+) -> None:
     for name in ("a.csv", "b.csv"):
-        (folder / name).write_text(f"id,text\n7,From {name}.\n", encoding="utf-8")
-    [skipped] = cli.ok("index", folder, "--json").json["skipped"]
-    assert skipped == {"path": "b.csv", "reason": "its id '7' was already used in a.csv"}
+        (folder / name).write_text(f"id,text\n7,From {name}.\n7,Again.\n", encoding="utf-8")
+    skipped = cli.ok("index", folder, "--json").json["skipped"]
+    assert skipped == [
+        {"path": "a.csv", "reason": "its id '7' was already used in a.csv"},
+        {"path": "b.csv", "reason": "its id 'b.csv#7' was already used in b.csv"},
+    ]
+    assert "From b.csv." in cli.ok("get", "b.csv#7").out
 
 
 def test_a_folder_without_documents_is_a_warning(cli: CommandLine, tmp_path: Path) -> None:
