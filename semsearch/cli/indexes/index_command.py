@@ -175,13 +175,13 @@ class IndexJob:
         run = replace(self.run, prune=True, force=False, checksums=False, yes=False)
         again = replace(self, source=Files(), run=run, rules=None, splitter={}, backend=None)
         changes = late("indexes.file_watcher.changes")  # with the loaders
-        for told in changes(self.folder, poll=poll, warn=lambda message: console.warn([message])):
+        for announced in changes(self.folder, poll=poll, warn=lambda message: console.warn([message])):
             while True:
                 try:
                     again.synchronise(report_nothing_new=False)
                     break
                 except NotFound as error:  # a folder that is away for a while
-                    if not told:
+                    if not announced:
                         console.warn([f"{error} The next change starts another attempt."])
                     break
                 except Locked as error:
@@ -261,9 +261,9 @@ def _link(folder: Path, store: str, *, needed: bool, options: Options, as_json: 
     if needed:
         with semsearch.Index.open(folder) as index:
             documents = len(index)
-        found = {"index": folder.name, "linked": True, "documents": documents}
+        outcome = {"index": folder.name, "linked": True, "documents": documents}
         text = f"{folder.name}: linked, {count(documents, 'document')}"
-        console.result(found, text, as_json=as_json, quiet=options.quiet)
+        console.result(outcome, text, as_json=as_json, quiet=options.quiet)
 
 
 def _reference(model: str | None, folder: Path, encoder: EncoderOptions) -> str | None:

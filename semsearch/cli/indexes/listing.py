@@ -21,16 +21,16 @@ from semsearch.utils.untrusted import visible
 def list_(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     """List indexes."""
     options: Options = ctx.obj
-    known = [_listed(options, name) for name in semsearch.admin.names(options.folder())]
+    listed = [_listed(options, name) for name in semsearch.admin.names(options.folder())]
 
     def show() -> None:
-        if not known:
+        if not listed:
             console.note(f"there is no index in {options.folder()} yet; create one: semsearch index FOLDER")
             return
-        console.table(list(map(_row, known)), ("name", "documents", "passages", "encoder", "size", "indexed"))
-        console.warn(f"{found['index']}: {found['problem']}" for found in known if "problem" in found)
+        console.table(list(map(_row, listed)), ("name", "documents", "passages", "encoder", "size", "indexed"))
+        console.warn(f"{row['index']}: {row['problem']}" for row in listed if "problem" in row)
 
-    console.result({"home": str(options.folder()), "indexes": known}, show, as_json=as_json)
+    console.result({"home": str(options.folder()), "indexes": listed}, show, as_json=as_json)
 
 
 def info(
@@ -47,21 +47,21 @@ def info(
     that are skipped, with the reasons, and what was left out of the others, such as navigation and scripts.
     """
     with open_index(ctx.obj, name, named) as index:
-        known = index.info()
+        facts = index.info()
         read = semsearch.admin.share_read(index)
         listed = index.documents() if documents else []
         left_out = index.analysis.left_out() if skipped else {}
         all_skipped = [asdict(each) for each in index.analysis.skipped()] if skipped else None
-    known = {
-        "index": known.pop("name"),
+    facts = {
+        "index": facts.pop("name"),
         "share_read": read,
-        **known,
-        **{key: known["spaces"][0][key] for key in ("backend", "why")},
+        **facts,
+        **{key: facts["spaces"][0][key] for key in ("backend", "why")},
     }
 
     def show() -> None:
-        console.pairs(_readable(known))
-        for item in (known["last_run"] or {}).get("skipped", ()) if all_skipped is None else all_skipped:
+        console.pairs(_readable(facts))
+        for item in (facts["last_run"] or {}).get("skipped", ()) if all_skipped is None else all_skipped:
             console.out(f"  skipped {console.safe(item['path'])}: {console.safe(item['reason'])}")
         for path, kinds in left_out.items():
             console.out(f"  left out of {console.safe(path)}: {console.safe(letters_by_kind(kinds))}")
@@ -73,7 +73,7 @@ def info(
     if skipped:
         by_file = [{"path": path, "kinds": kinds} for path, kinds in left_out.items()]
         more |= {"skipped": all_skipped, "left_out": by_file}
-    console.result({**known, **more}, show, as_json=as_json)
+    console.result({**facts, **more}, show, as_json=as_json)
 
 
 def get(
@@ -92,48 +92,48 @@ def get(
     """
     with open_index(ctx.obj, name) as index:
         try:
-            found = index.get(parse_id(what))
+            item = index.get(parse_id(what))
         except NotFound as error:
             raise NotFound(error.message, f"List them: semsearch info {index.name} --documents") from None
-    text = found["text"] if raw else visible(found["text"])
-    console.result({"index": index.name, **found}, lambda: console.out(text), as_json=as_json)
+    text = item["text"] if raw else visible(item["text"])
+    console.result({"index": index.name, **item}, lambda: console.out(text), as_json=as_json)
 
 
 def _listed(options: Options, name: str) -> JsonObject:
     """A summary of one index; if it cannot be read, the problem, so that the others are still listed."""
     try:
         with open_index(options, name) as index:
-            known = index.info()
+            facts = index.info()
     except SemsearchError as error:
         return {"index": name, "problem": str(error)}
-    found = {"index": name, **{key: known[key] for key in ("path", "documents", "passages", "vectors", "bytes")}}
-    encoders = [space["encoder"]["name"] for space in known["spaces"] if space["state"] == "current"]
-    return {**found, "encoders": encoders, "indexed": (known["last_run"] or {}).get("at")}
+    listed = {"index": name, **{key: facts[key] for key in ("path", "documents", "passages", "vectors", "bytes")}}
+    encoders = [space["encoder"]["name"] for space in facts["spaces"] if space["state"] == "current"]
+    return {**listed, "encoders": encoders, "indexed": (facts["last_run"] or {}).get("at")}
 
 
-def _row(found: JsonObject) -> list[str]:
-    if "problem" in found:
-        return [found["index"], "-", "-", "unreadable", "", ""]
-    counts = [f"{found[key]:,}" for key in ("documents", "passages")]
-    return [found["index"], *counts, ", ".join(found["encoders"]), console.size(found["bytes"]), found["indexed"] or ""]
+def _row(one: JsonObject) -> list[str]:
+    if "problem" in one:
+        return [one["index"], "-", "-", "unreadable", "", ""]
+    counts = [f"{one[key]:,}" for key in ("documents", "passages")]
+    return [one["index"], *counts, ", ".join(one["encoders"]), console.size(one["bytes"]), one["indexed"] or ""]
 
 
-def _readable(known: JsonObject) -> dict[str, str]:
+def _readable(facts: JsonObject) -> dict[str, str]:
     """The lines of `info` for a person."""
-    recipe, last = known["recipe"], known["last_run"] or {}
-    lines = {"index": known["index"], "path": known["path"]}
-    if server := known.get("server"):
+    recipe, last = facts["recipe"], facts["last_run"] or {}
+    lines = {"index": facts["index"], "path": facts["path"]}
+    if server := facts.get("server"):
         lines["stored at"] = server
-    lines["size"] = console.size(known["bytes"])
-    lines |= {key: f"{known[key]:,}" for key in ("documents", "passages", "vectors")}
-    lines |= _encoders(known)
-    if (read := known["share_read"]) is not None:
+    lines["size"] = console.size(facts["bytes"])
+    lines |= {key: f"{facts[key]:,}" for key in ("documents", "passages", "vectors")}
+    lines |= _encoders(facts)
+    if (read := facts["share_read"]) is not None:
         lines["languages"] = f"the encoder reads {read:.0%} of the passages"
-    exact = known["backend"].split()[0] in ("flat", "exact")
-    lines["backend"] = f"{'exact search' if exact else known['backend']}: {known['why']}"
+    exact = facts["backend"].split()[0] in ("flat", "exact")
+    lines["backend"] = f"{'exact search' if exact else facts['backend']}: {facts['why']}"
     lines["sources"] = ", ".join(root["path"] for root in recipe.get("roots", ())) or "none"
     if apart := set_aside.in_words(recipe.get("set_aside", {})):
-        lines["not yet"] = f"{apart}, as the dump says: semsearch trust {known['index']}"
+        lines["not yet"] = f"{apart}, as the dump says: semsearch trust {facts['index']}"
     if split := recipe.get("splitter"):
         overlap = f"{count(split['overlap'], 'token')} overlap" if split["overlap"] else "no overlap"
         lines["split at"] = f"{split['kind']}, {count(split['size'], 'token')}, {overlap}"
@@ -143,18 +143,20 @@ def _readable(known: JsonObject) -> dict[str, str]:
     return lines
 
 
-def _encoders(known: JsonObject) -> dict[str, str]:
+def _encoders(facts: JsonObject) -> dict[str, str]:
     """The lines about the encoder: what built the index, which others there are, and how to move."""
-    current, *others = known["spaces"]
+    current, *others = facts["spaces"]
     lines = {"encoder": f"{_called(current)}, width {current['dim']}"}
-    command = f"semsearch reembed {known['index']} -m"
+    command = f"semsearch reembed {facts['index']} -m"
     if reference := current["reference"]:
-        found = _renamed(reference, current["encoder"]["fingerprint"])
-        move = f"{found}; to the present one: {command} {reference}" if found else f"to another: {command} MODEL"
+        elsewhere = _renamed(reference, current["encoder"]["fingerprint"])
+        move = (
+            f"{elsewhere}; to the present one: {command} {reference}" if elsewhere else f"to another: {command} MODEL"
+        )
         lines["encoder"] += f"; {move}"
     for space in others:
         kind, way = ("not finished", "go on") if space["state"] == "unfinished" else ("also kept", "back to it")
-        there = f"{space['vectors']:,} of {count(known['passages'], 'passage')}"
+        there = f"{space['vectors']:,} of {count(facts['passages'], 'passage')}"
         line = f"{_called(space)}, {there}; {way}: {command} {space['reference'] or 'MODEL'}"
         lines[kind] = f"{lines[kind]}; {line}" if kind in lines else line
     return lines

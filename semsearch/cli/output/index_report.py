@@ -37,16 +37,16 @@ def show(
         listed = "" if report.dry_run or not exists else f"; `semsearch info {report.index} --skipped` lists them"
         kinds = letters_by_kind(report.left_out)
         console.note(f"left out: {kinds} in {count(report.left_out_files, 'file')}{listed}")
-    found = {"index": report.index, "documents": counts, "passages": report.passages, "vectors": report.vectors}
-    found |= {"skipped": [asdict(item) for item in report.skipped], "took_s": report.took_s, "warnings": warnings}
-    found |= {"left_out": dict(report.left_out), "left_out_files": report.left_out_files}
-    found |= {"dry_run": True} if report.dry_run else {}
+    summary = {"index": report.index, "documents": counts, "passages": report.passages, "vectors": report.vectors}
+    summary |= {"skipped": [asdict(item) for item in report.skipped], "took_s": report.took_s, "warnings": warnings}
+    summary |= {"left_out": dict(report.left_out), "left_out_files": report.left_out_files}
+    summary |= {"dry_run": True} if report.dry_run else {}
     listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
     would = " (dry run: nothing was written)" if report.dry_run else ""
     text = f"{report.index}: {listed}; {count(report.passages, 'passage')} in {report.took_s:.1f} s{would}"
     if report.skipped and strict:
         failed = GateFailed(f"{skipped} skipped.", "They are listed above.")
-    console.result(found, text, as_json=as_json, quiet=options.quiet, failed=failed)
+    console.result(summary, text, as_json=as_json, quiet=options.quiet, failed=failed)
 
 
 def nothing_read(report: SyncReport, files: Sequence[Path]) -> SemsearchError | None:
