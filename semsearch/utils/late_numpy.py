@@ -8,6 +8,7 @@ module that is not ready yet.
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 __all__ = ["np"]
@@ -16,12 +17,11 @@ if TYPE_CHECKING:
     import numpy as np
 else:
 
-    class _Numpy:
-        def __getattr__(self, name: str) -> object:
-            import numpy
+    def _from_numpy(name: str) -> object:
+        import numpy
 
-            value = getattr(numpy, name)
-            setattr(self, name, value)  # found without this method from now on
-            return value
+        vars(np).update(vars(numpy))  # from now on, names are looked up as quickly as in numpy itself
+        return getattr(numpy, name)
 
-    np = _Numpy()
+    np = ModuleType("numpy")
+    vars(np)["__getattr__"] = _from_numpy
