@@ -266,7 +266,7 @@ def show(files: list[File], worst: int) -> None:
         shares = (sum(getattr(file, name) for file in some) / letters for name in ("read", "named", "neither"))
         below = sum(file.neither > 0.01 * file.letters for file in some)
         shown = " | ".join(f"{share:.2%}".replace("%", " %") for share in shares)
-        print(f"| `{kind}` | {len(some):,} | {letters:,} | {shown} | {below} |")
+        print(f"| {kind} | {len(some):,} | {letters:,} | {shown} | {below} |")
     print()
     for file in sorted(files, key=lambda file: -file.neither / file.letters)[:worst]:
         lacking = " ".join(word for word, _ in file.missing.most_common(12))
