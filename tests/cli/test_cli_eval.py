@@ -272,9 +272,11 @@ def test_transfer_is_solved_from_vectors_alone(cli: CommandLine, toys: Path, tmp
 def test_without_torch_the_extra_that_has_it_is_named(
     cli: CommandLine, toys: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("classifier", "transfer", "layer_scores", "attribution"):
-        monkeypatch.delitem(sys.modules, f"semsearch.evaluation.papers.{name}", raising=False)
+    names = ("classifier", "transfer", "layer_scores", "attribution")
+    for name in names:  # which imports what is not there yet, as the package is lazy
         monkeypatch.delattr(semsearch.evaluation.papers, name, raising=False)
+    for name in names:
+        monkeypatch.delitem(sys.modules, f"semsearch.evaluation.papers.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
     for arguments in (["transfer", "--task", "CR"], ["grid"], ["tokens", "tea"]):
         ran = cli("eval", *arguments)
