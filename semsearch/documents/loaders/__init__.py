@@ -13,7 +13,7 @@ import hashlib
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePath
@@ -96,9 +96,17 @@ def loader_for(path: Path, kind: str = "auto") -> str:
     if kind not in ("auto", "files"):
         plugins.load(_HERE, kind)  # raises UnknownName
         return kind
-    by_content = is_page_of_manual(path.name) or (path.parent.name in _MAILDIR and path.name[:1].isdigit())
-    name = (None if by_content else _by_suffix(suffix_of(path))) or kind_of_bytes(path)
+    name = _of_odd_name(path) or _by_suffix(suffix_of(path)) or kind_of_bytes(path)
     return "text" if kind == "files" and has_records(name) else name
+
+
+def _of_odd_name(path: Path) -> str | None:
+    """The loader for a page of the manual or a mail of a Maildir, whose name may end in anything: resolv.conf.5."""
+    if is_page_of_manual(path.name) or (path.parent.name in _MAILDIR and path.name[:1].isdigit()):
+        with suppress(Unreadable):
+            name = kind_of_bytes(path)
+            return name if name in ("man", "email", "mbox") else None
+    return None
 
 
 def suffix_of(path: PurePath) -> str:
