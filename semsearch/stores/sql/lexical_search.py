@@ -96,10 +96,10 @@ def search(matching: Matching[P], words: Sequence[str], k: int) -> Lexical:
     if not runs:
         spaced = [word for word in spaced if word.lower() not in stop_words.QUERY] or spaced
     counts = matching.counts("passages_fts", spaced)
-    corrected, of_known = _corrected(matching, [word for word, n in counts.items() if not n])
+    corrected, of_corrected = _corrected(matching, [word for word, n in counts.items() if not n])
     spaced = [corrected.get(word, word) for word in spaced]
-    counts = {word: n for word, n in counts.items() if word not in corrected} | of_known
-    ids, scores = matching.ordered(_found(matching, runs, spaced, counts, k), k)
+    counts = {word: n for word, n in counts.items() if word not in corrected} | of_corrected
+    ids, scores = matching.ordered(_scored(matching, runs, spaced, counts, k), k)
     whole = (max(scores, default=0.0) if runs else _information(matching, counts)) or 1.0
     complete = _complete(matching, ids, runs, counts)
     return Lexical(ids, scores, [min(1.0, score / whole) for score in scores], complete, corrected)
@@ -117,36 +117,36 @@ def spans(text: str, query: str) -> tuple[tuple[int, int], ...]:
     words of English are marked only where the query has no others.
     """
     words, plain = query_terms(fold(query)), folded(text)
-    found = [span for word in words if has_cjk(word) for span in _run_spans(plain.text, word)]
+    places = [span for word in words if has_cjk(word) for span in _run_spans(plain.text, word)]
     spaced = [word for word in words if not has_cjk(word)]
     informative = [word for word in spaced if word.lower() not in stop_words.QUERY]
-    if informative or (spaced and not found):
-        found += spans_of_words(plain.text, informative or spaced)
-    return _merged(plain.place(*span) for span in found)
+    if informative or (spaced and not places):
+        places += spans_of_words(plain.text, informative or spaced)
+    return _merged(plain.place(*span) for span in places)
 
 
-def _found(matching: Matching[P], runs: Sequence[str], spaced: Sequence[str], counts: Mapping[str, int], k: int) -> P:
+def _scored(matching: Matching[P], runs: Sequence[str], spaced: Sequence[str], counts: Mapping[str, int], k: int) -> P:
     """The scores of at least the k best passages."""
     if not matching.size("passages_cjk"):
         return _best(matching, "passages_fts", counts, k)
     depth = 4 * k + 100  # parts are summed: a passage may be lower in each than in their sum
     inside = matching.counts("passages_cjk", [word for word in spaced if len(word) > 2])
-    found = _best(matching, "passages_fts", counts, depth)
-    found = found | _best(matching, "passages_cjk", inside, depth)  # the same words, in two ways
-    return found + _by_characters(matching, runs, depth)
+    part = _best(matching, "passages_fts", counts, depth)
+    part = part | _best(matching, "passages_cjk", inside, depth)  # the same words, in two ways
+    return part + _by_characters(matching, runs, depth)
 
 
 def _by_characters(matching: Matching[P], runs: Sequence[str], k: int) -> P:
     """bm25 of CJK runs: by trigrams, by the runs themselves where they are shorter, and by pairs of letters where
     trigrams find too little."""
     long = [run for run in runs if len(run) > 2]
-    found = _best(matching, "passages_cjk", matching.counts("passages_cjk", _grams(long, 3)), k)
+    part = _best(matching, "passages_cjk", matching.counts("passages_cjk", _grams(long, 3)), k)
     short = [run for run in runs if len(run) < 3]
-    if len(found) < k:
+    if len(part) < k:
         short += [gram for gram in _grams(long, 2) if len(gram) == 2]
     for gram in list(dict.fromkeys(short))[:MOST_GRAMS]:
-        found = found + matching.of_short_run(gram)
-    return found
+        part = part + matching.of_short_run(gram)
+    return part
 
 
 def _best(matching: Matching[P], table: str, counts: Mapping[str, int], k: int) -> P:
@@ -169,8 +169,8 @@ def _informative(size: int, counts: Mapping[str, int]) -> list[str]:
 
     FTS5 gives a word of more than half of the passages an idf of 0.000001 and still scores each of them.
     """
-    found = sorted((n, phrase) for phrase, n in counts.items() if n)
-    informative = [(n, phrase) for n, phrase in found if n <= most_informative(size)] or found
+    occurring = sorted((n, phrase) for phrase, n in counts.items() if n)
+    informative = [(n, phrase) for n, phrase in occurring if n <= most_informative(size)] or occurring
     rarest = informative[:MOST_WORDS]
     postings = accumulate(n for n, _ in rarest)
     return [p for at, ((_, p), n) in enumerate(zip(rarest, postings, strict=True)) if at < ALWAYS or n <= POSTINGS]
@@ -195,33 +195,33 @@ def _corrected(matching: Matching[P], unknown: Sequence[str]) -> tuple[dict[str,
     The second dictionary has the number of passages of each of these. Words with a digit are names of something. Known
     words are stems.
     """
-    found: dict[str, str] = {}
+    replaced: dict[str, str] = {}
     counts: dict[str, int] = {}
     inside = matching.counts("passages_cjk", unknown) if matching.size("passages_cjk") else {}
     typed = [word for word in unknown if len(word) >= spelling.SHORTEST and word.isalpha() and not inside.get(word)]
     of_words = partial(matching.counts, "passages_fts")
     for word in typed[:MOST_CORRECTED]:
         stem = "".join(cut(WORDS, word))
-        known = matching.known_terms(stem[:1], len(stem) - spelling.ENDING, len(stem) + spelling.ENDING) if stem else []
-        if similar := spelling.meant(stem, known, of_words, matching.size("passages_fts")):
-            found[word] = similar
+        terms = matching.known_terms(stem[:1], len(stem) - spelling.ENDING, len(stem) + spelling.ENDING) if stem else []
+        if similar := spelling.meant(stem, terms, of_words, matching.size("passages_fts")):
+            replaced[word] = similar
             counts |= of_words([similar])
-    return found, counts
+    return replaced, counts
 
 
 def _run_spans(text: str, run: str) -> list[tuple[int, int]]:
     """The places of a CJK run in text; without any, those of its trigrams, else of its bigrams."""
     for n in (len(run), 3, 2):
         grams = {run[at : at + n] for at in range(len(run) - n + 1)}
-        found = [m.span() for gram in grams for m in re.finditer(f"(?={re.escape(gram)})", text)]
-        if found:
-            return [(start, start + n) for start, _ in found]
+        places = [m.span() for gram in grams for m in re.finditer(f"(?={re.escape(gram)})", text)]
+        if places:
+            return [(start, start + n) for start, _ in places]
     return []
 
 
-def _merged(found: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+def _merged(places: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     merged: list[tuple[int, int]] = []
-    for start, end in sorted(found):
+    for start, end in sorted(places):
         if merged and start < merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:

@@ -38,15 +38,15 @@ def _is_letter(char: str) -> bool:
 
 def query_terms(text: str) -> list[str]:
     """The distinct words and quoted phrases of a query, in order; an unspaced CJK run is one. At most MOST_READ."""
-    found: dict[str, str] = {}
+    terms: dict[str, str] = {}
     for at, piece in enumerate(_PHRASE.split(text)):  # every second piece was quoted
         words = words_of(piece)
         phrase = at % 2 and 1 < len(words) <= LONGEST_PHRASE and not has_cjk(piece)
         for word in [" ".join(words)] if phrase else words:
-            found.setdefault(word.casefold(), word)
-        if len(found) >= MOST_READ:
+            terms.setdefault(word.casefold(), word)
+        if len(terms) >= MOST_READ:
             break
-    return list(found.values())[:MOST_READ]
+    return list(terms.values())[:MOST_READ]
 
 
 def words_of(text: str) -> list[str]:

@@ -97,25 +97,25 @@ class Tokens:
     def occurrences(self, kind: int, term: str) -> tuple[Ids, Sizes]:
         """The ids (n,), ascending, of the passages that have a term, and how often (n,)."""
         if kind == GRAMS and len(term) < 3:
-            found = {number: often for number, text in self._cjk.items() if (often := text.count(term))}
-            return _arrays(found)
+            counts = {number: often for number, text in self._cjk.items() if (often := text.count(term))}
+            return _arrays(counts)
         rows = self._memory.execute(f"SELECT doc FROM places{kind} WHERE term = ?", (term,)).fetchall()
         return counted(rows)
 
     def several(self, least: int) -> list[tuple[int, str]]:
         """(kind, term) of the terms that at least `least` of the passages have."""
         sql = "SELECT {0}, term FROM list{0} WHERE doc >= ?"
-        found = [row for kind in TOKENIZERS for row in self._memory.execute(sql.format(kind), (least,))]
-        return found + [(GRAMS, gram) for gram, having in self._short_grams().items() if len(having) >= least]
+        rows = [row for kind in TOKENIZERS for row in self._memory.execute(sql.format(kind), (least,))]
+        return rows + [(GRAMS, gram) for gram, having in self._short_grams().items() if len(having) >= least]
 
-    def of(self, wanted: set[tuple[int, str]]) -> Iterator[tuple[int, str, Ids, Sizes]]:
-        """(kind, term, ids, how often) of those of the terms `wanted` that a passage has."""
+    def of(self, terms: set[tuple[int, str]]) -> Iterator[tuple[int, str, Ids, Sizes]]:
+        """(kind, term, ids, how often) of those of the terms that a passage has."""
         for kind in TOKENIZERS:
             for (term,) in self._memory.execute(f"SELECT term FROM list{kind}").fetchall():
-                if (kind, term) in wanted:
+                if (kind, term) in terms:
                     yield kind, term, *self.occurrences(kind, term)
         for gram, having in self._short_grams().items():
-            if (GRAMS, gram) in wanted:
+            if (GRAMS, gram) in terms:
                 yield GRAMS, gram, *_arrays(having)
 
     def _short_grams(self) -> dict[str, dict[int, int]]:
@@ -126,13 +126,13 @@ class Tokens:
 
     def having(self, words: Sequence[str], entries: Sequence[str] = ()) -> set[int]:
         """The passages whose own text has all `words` as words, and all `entries` as words or inside a CJK passage."""
-        found = set(self.texts)
+        passages = set(self.texts)
         for word in words:
-            found &= self._in_text(WORDS, word)
+            passages &= self._in_text(WORDS, word)
         for entry in entries:
             inside = self._in_text(GRAMS, entry) if len(entry) > 2 else set()
-            found &= self._in_text(WORDS, entry) | inside
-        return found
+            passages &= self._in_text(WORDS, entry) | inside
+        return passages
 
     def _in_text(self, kind: int, phrase: str) -> set[int]:
         sql = f"SELECT rowid FROM terms{kind} WHERE terms{kind} MATCH ?"
@@ -196,21 +196,21 @@ def varints(packed: bytes) -> Iterator[int]:
 
 def counted(rows: Sequence[tuple[int]]) -> tuple[Ids, Sizes]:
     """Distinct ids, ascending, and how often each is in `rows`."""
-    found, counts = np.unique(np.array(rows, dtype=np.int64).reshape(-1), return_counts=True)
-    return found, counts
+    ids, counts = np.unique(np.array(rows, dtype=np.int64).reshape(-1), return_counts=True)
+    return ids, counts
 
 
-def _arrays(found: dict[int, int]) -> tuple[Ids, Sizes]:
-    n = len(found)
-    return np.fromiter(found, dtype=np.int64, count=n), np.fromiter(found.values(), dtype=np.int64, count=n)
+def _arrays(counts: dict[int, int]) -> tuple[Ids, Sizes]:
+    n = len(counts)
+    return np.fromiter(counts, dtype=np.int64, count=n), np.fromiter(counts.values(), dtype=np.int64, count=n)
 
 
 def _short_grams(texts: Mapping[int, str]) -> dict[str, dict[int, int]]:
-    found: defaultdict[str, dict[int, int]] = defaultdict(dict)
+    grams: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for number, text in texts.items():
         runs = _RUN.findall(text)
         counts = Counter(char for run in runs for char in run)
         counts.update(run[at : at + 2] for run in runs for at in range(len(run) - 1))
         for gram, often in counts.items():
-            found[gram][number] = text.count(gram) if len(gram) == 2 and gram[0] == gram[1] else often
-    return found
+            grams[gram][number] = text.count(gram) if len(gram) == 2 and gram[0] == gram[1] else often
+    return grams
