@@ -98,20 +98,27 @@ class PostgresWriter(SqlWriter):
             return self._delete_documents(sorted(uris)) + self._delete_sources([int(one) for one in sources])
 
     def _delete_documents(self, uris: Sequence[str]) -> int:
+        if not uris:
+            return 0
         self.connection.changed(_LOCK_FOREIGN_FILES, (list(uris), machine_recipes.name()))
         documents = list(self._rows.locked("uri = ANY(?::text[])", list(uris)).values())
         self._db.execute(_FOREIGN_FILES_UNFINISHED, (UNFINISHED, documents, machine_recipes.name()))
         return self._rows.remove(documents)
 
     def _delete_sources(self, sources: Sequence[int]) -> int:
-        own = [each.id for each in self.reader.sources(ids=sources)]
+        sql = f"SELECT id FROM sources WHERE {self.reader.OWN} AND id"
+        own = [number for (number,) in self._db.rows_of(sql, sources, *self.reader.own)]
+        if not own:
+            return 0
         removed = self._rows.remove(list(self._rows.locked(f"source {self._db.among}", own).values()))
         self._db.execute(f"DELETE FROM sources WHERE id {self._db.among}", (own,))
         return removed
 
+    def _rename(self, uri: str, new_uri: str) -> None:
+        check_key(new_uri)
+        super()._rename(uri, new_uri)
+
     def _numbers(self, uris: Sequence[str]) -> dict[str, int]:
-        for uri in uris:
-            check_key(uri)
         return self._rows.locked("uri = ANY(?::text[])", list(uris))
 
     def _rename_passages(self, document: int, uri: str) -> None:
