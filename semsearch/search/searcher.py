@@ -256,7 +256,7 @@ class Searcher:
 
     def _furniture_last(self, ranked: list[int], certain: int | None) -> tuple[list[int], int | None, set[int]]:
         """The passages, those of furniture last; how many of the first keep their place; and those of furniture."""
-        last = self._reader.furniture(ranked)
+        last = set(self._reader.owners(ranked, furniture=True))
         if not last:
             return ranked, certain, last
         others = [one for one in ranked if one not in last]

@@ -163,14 +163,12 @@ class StoreReader(Opened, Protocol):
     def passages(self, ids: Ids | Sequence[int]) -> list[StoredPassage]:
         """These passages in the order of `ids`; deleted ones are left out. Raises Corrupt."""
 
-    def owners(self, ids: Sequence[int], *, first: int | None = None) -> dict[int, int]:
+    def owners(self, ids: Sequence[int], *, first: int | None = None, furniture: bool = False) -> dict[int, int]:
         """Passage id -> the number of its document; deleted passages are left out.
 
-        With `first`, those of other documents than the first ids are in may be left out.
+        With `first`, those of other documents than the first ids are in may be left out; with `furniture`, all are but
+        those that stand last in every answer, such as lists of links.
         """
-
-    def furniture(self, ids: Sequence[int]) -> set[int]:
-        """Those of the passages that stand last in every answer, such as lists of links."""
 
     def vectors(
         self, space: int, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192

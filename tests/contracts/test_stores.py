@@ -870,12 +870,13 @@ def test_passages_of_furniture_are_told_from_the_others(made: tuple[StoreWriter,
     ids = writer.reader.passage_ids(["marked"]).tolist()
     everything = all_ids(writer.reader)
     assert [one.text for one in writer.reader.passages(ids)] == ["One fine", "Two, a link", "Three last", "Four"]
-    assert writer.reader.furniture([*everything, 9999]) == {ids[1]}
-    assert writer.reader.furniture(ids[2:]) == writer.reader.furniture([]) == set()
+    owners = writer.reader.owners(ids)
+    assert writer.reader.owners([*everything, 9999], furniture=True) == {ids[1]: owners[ids[1]]}
+    assert writer.reader.owners(ids[2:], furniture=True) == writer.reader.owners([], furniture=True) == {}
     document = full_document(writer.reader, "marked")
     assert document is not None and document.marks == marks
     writer.replace([entry("marked", text)], space.id)
-    assert writer.reader.furniture(all_ids(writer.reader)) == set()
+    assert writer.reader.owners(all_ids(writer.reader), furniture=True) == {}
     writer.delete(["marked"])
     assert writer.reader.verify(silent) == []
 
@@ -884,7 +885,8 @@ def test_a_list_of_pages_with_dotted_leaders_is_furniture(made: tuple[StoreWrite
     writer, space = made
     contents_page = "1 Pumps ........7\n2 Valves ...........12\n3 Index .........iv"
     writer.replace([entry("toc", contents_page), entry("prose", "He waited ...\nand waited ...\nand left")], space.id)
-    assert writer.reader.furniture(all_ids(writer.reader)) == set(writer.reader.passage_ids(["toc"]).tolist())
+    last = writer.reader.owners(all_ids(writer.reader), furniture=True)
+    assert list(last) == writer.reader.passage_ids(["toc"]).tolist()
 
 
 def test_recipe_and_runs_are_recorded(made: tuple[StoreWriter, Space]) -> None:

@@ -105,13 +105,13 @@ class LocalReader(SqlReader):
             pass
         raise Corrupt(f"{self.location}: passage {number} is damaged.", sqlite.REPAIR)
 
-    def furniture(self, ids: Sequence[int]) -> set[int]:
-        return super().furniture(ids) if self.connection.schema() >= FURNITURE else set()
+    def _has_furniture(self) -> bool:
+        return self.connection.schema() >= FURNITURE
 
-    def owners(self, ids: Sequence[int], *, first: int | None = None) -> dict[int, int]:
+    def owners(self, ids: Sequence[int], *, first: int | None = None, furniture: bool = False) -> dict[int, int]:
         """The index of passages by document is narrow, so what else is of a document costs less than the ids do."""
-        if first is None or first >= len(ids):
-            return super().owners(ids)
+        if first is None or first >= len(ids) or furniture:
+            return super().owners(ids, furniture=furniture)
         with self._db.snapshot():
             owners = super().owners(ids[:first])
             most = MOST_SIBLINGS * len(ids)

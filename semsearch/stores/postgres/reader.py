@@ -76,8 +76,8 @@ class PostgresReader(SqlReader):
     def _space(self, space: int) -> SpaceVectors:
         return SpaceVectors(self.connection, space)
 
-    def furniture(self, ids: Sequence[int]) -> set[int]:
-        return super().furniture(ids) if self.connection.has_furniture else set()
+    def _has_furniture(self) -> bool:
+        return self.connection.has_furniture
 
     # ---- search
 

@@ -224,11 +224,15 @@ class SqlReader(base.BaseReader):
     def _check_passage(self, row: Row) -> None:
         """Raise Corrupt where a row of `passages` is damaged."""
 
-    def owners(self, ids: Sequence[int], *, first: int | None = None) -> dict[int, int]:
-        return dict(self._db.rows_of("SELECT id, document FROM passages WHERE id", ids))
+    def owners(self, ids: Sequence[int], *, first: int | None = None, furniture: bool = False) -> dict[int, int]:
+        if furniture and not self._has_furniture():
+            return {}
+        table = "furniture f JOIN passages p ON p.id = f.passage" if furniture else "passages p"
+        return dict(self._db.rows_of(f"SELECT p.id, p.document FROM {table} WHERE p.id", ids))
 
-    def furniture(self, ids: Sequence[int]) -> set[int]:
-        return {passage for (passage,) in self._db.rows_of("SELECT passage FROM furniture WHERE passage", ids)}
+    @abstractmethod
+    def _has_furniture(self) -> bool:
+        """Whether there is the table, which older versions did not make."""
 
     def vectors(
         self, space: int, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192
