@@ -23,7 +23,7 @@ from semsearch.stores.local import LocalWriter, create, open_reader, open_writer
 from semsearch.stores.local.backup import dump, restore
 from semsearch.stores.local.database import schema
 from semsearch.utils.atomic_write import sweep, workplace
-from semsearch.utils.strength import NullDistribution
+from semsearch.utils.strength import Null, NullDistribution
 from semsearch.vector_index.cache_files import CacheFile
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -36,7 +36,11 @@ def store(tmp_path: Path) -> LocalWriter:
     store.replace([entry("a.md", "With a source. And 日本語", source=known, metadata={"a": [1]}, title="T")], space.id)
     store.change_recipe(lambda _: {"paths": ["x"]})
     store.record_run({"added": 3})
-    store.put_space(replace(space, null_distribution=NullDistribution(tuple(np.linspace(0, 1, 303).tolist()), 6)))
+    store.put_space(
+        replace(
+            space, null_distribution=NullDistribution((Null("en", (1.0, 2.0), (0.1, 0.2, 0.05), (0.3, 0.4, 0.06)),), 6)
+        )
+    )
     store.delete(["d1"])
     return store
 

@@ -6,7 +6,6 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from helpers.oldstore import downgraded
 from helpers.opened import opened, verify
@@ -16,7 +15,7 @@ from helpers.stores import entry, made, source, vectors_of
 from semsearch.stores import base
 from semsearch.stores.local import LocalWriter, open_reader, open_writer
 from semsearch.stores.records import Bookmark, Space
-from semsearch.utils.strength import NullDistribution
+from semsearch.utils.strength import Null, NullDistribution
 from semsearch.vector_index.cache_files import CacheFile
 
 SQL_DAMAGE = {
@@ -98,7 +97,11 @@ def store(tmp_path: Path) -> LocalWriter:
     store.put_sources([replace(source(), bookmark=bookmark)])[0]
     store.change_recipe(lambda _: {"paths": ["x"]})
     store.record_run({"added": 3})
-    store.put_space(replace(space, null_distribution=NullDistribution(tuple(np.linspace(0, 1, 303).tolist()), 6)))
+    store.put_space(
+        replace(
+            space, null_distribution=NullDistribution((Null("en", (1.0, 2.0), (0.1, 0.2, 0.05), (0.3, 0.4, 0.06)),), 6)
+        )
+    )
     store.add_cache(CacheFile(0, space.id, "cache-1", 1, "ab", 6, 6, "Flat", "1", "because"))
     return store
 
