@@ -3,11 +3,13 @@
     python -m scripts.bench.strength                       all seven collections
     python -m scripts.bench.strength scifact peps          some of them
     python -m scripts.bench.strength --home DIR            keep the indexes there for the next run
+    python -m scripts.bench.strength --languages           man pages in eleven languages, with multilingual
 
 Each collection is indexed with default settings and searched in hybrid mode. Its questions are its test queries; for
 PEPs and the httpd manual those of tests/fixtures/questions, and the titles of the documents. Foreign questions are 200
 from collections on other subjects. What the rule needs was chosen on SciFact's train queries, MedQuAD and PEPs; the
-other figures are reports.
+other figures are reports. Man pages are those of scripts.bench.languages: the line that names a page asks for it, and
+the twenty questions on daily life of tests/fixtures/questions/unanswerable.tsv have no answer in any of them.
 """
 
 from __future__ import annotations
@@ -17,13 +19,14 @@ import random
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
+from scripts.bench import languages
 from scripts.shared import figures
 from scripts.shared.places import CHECKOUT, DATA, SAMPLE
-from semsearch import Encoder, Index, SemsearchError, admin
+from semsearch import Document, Encoder, Index, SemsearchError, admin
 from semsearch.evaluation import report, retrieval
 
 SUBJECTS = {
@@ -39,6 +42,7 @@ FILES = {"peps": DATA / "docs_peps_rst", "httpd": DATA / "docs_httpd_html", "sam
 ASKED = CHECKOUT / "tests" / "fixtures" / "questions"
 QUESTIONS = {"peps": ASKED / "peps.tsv", "httpd": ASKED / "httpd.tsv", "sample": SAMPLE / "queries.tsv"}
 CHOSEN_ON = ("scifact train", "medquad", "peps")
+LANGUAGES = ("en", "de", "fr", "es", "it", "nl", "pl", "pt", "ru", "zh", "ja")
 FOREIGN = 200
 BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99, 0.999, 1.0)
 
@@ -118,6 +122,25 @@ def measure(opened: Index, own: Questions, foreign: Sequence[str], hits: list[tu
     return Row(own.name, passages, len(own.texts), refused, right, right_refused, len(foreign), accepted)
 
 
+def in_language(language: str, encoder: Encoder, home: Path) -> Iterator[Row]:
+    """Man pages of a language, their own lines and the questions without an answer, in that language."""
+    pages = languages.drawn(language)
+    name = f"man-{language}"
+    if name in admin.names(home):
+        opened = Index.open(name, home=home, encoder=encoder)
+    else:
+        opened = Index.create(name, encoder=encoder, home=home)
+        opened.add([Document(str(at), page.answers) for at, page in enumerate(pages)])
+    head, *lines = (ASKED / "unanswerable.tsv").read_text(encoding="utf-8").splitlines()
+    column = head.split("\t").index(language)
+    texts = {str(at): page.asks for at, page in enumerate(pages)}
+    own = Questions(f"man pages {language}", "titles", texts, {at: {at: 1} for at in texts})
+    with opened:
+        row = measure(opened, own, [line.split("\t")[column] for line in lines], [])
+    print(row, file=sys.stderr)
+    yield replace(row, name=own.collection)
+
+
 def diagram(hits: Sequence[tuple[float, bool]], file: Path) -> None:
     """Precision of hits by strength, each bin with its number of hits."""
     from matplotlib.figure import Figure
@@ -140,7 +163,8 @@ def diagram(hits: Sequence[tuple[float, bool]], file: Path) -> None:
 def arguments() -> argparse.Namespace:
     parser = figures.arguments(__doc__)
     parser.add_argument("collections", nargs="*", default=list(SUBJECTS), metavar="COLLECTION")
-    parser.add_argument("-m", "--model", default="default", help="encoder: a name or a folder")
+    parser.add_argument("--languages", action="store_true", help="man pages in eleven languages instead")
+    parser.add_argument("-m", "--model", help="encoder: a name or a folder (default, or multilingual for --languages)")
     parser.add_argument("--home", type=Path, help="keep the indexes in this folder")
     parser.add_argument("--diagram", type=Path, help="write the reliability diagram to this PNG file")
     return parser.parse_args()
@@ -148,11 +172,14 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     chosen = arguments()
-    encoder = Encoder.load(chosen.model)
+    encoder = Encoder.load(chosen.model or ("multilingual" if chosen.languages else "default"))
     rows: list[Row] = []
     hits: list[tuple[float, bool]] = []
     with tempfile.TemporaryDirectory() as scratch:
         home = chosen.home or Path(scratch)
+        if chosen.languages:
+            rows = [row for each in LANGUAGES for row in in_language(each, encoder, home)]
+            chosen.collections = []
         pool = {name: _foreign_pool(name, encoder, home) for name in SUBJECTS if name in chosen.collections}
         for name in chosen.collections:
             others = [text for other, texts in pool.items() if SUBJECTS[other] != SUBJECTS[name] for text in texts]
