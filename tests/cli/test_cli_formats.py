@@ -51,7 +51,7 @@ def test_json_has_exactly_the_keys_of_the_contract(capsys: pytest.CaptureFixture
                   "start": 120, "end": 310, "line": 7, "page": None, "heading": "Kettles",
                   "text": "Vinegar removes scale.", "scores": {"cosine": 0.71, "bm25": 8.2}, "metadata": {"year": 2020},
                   "more_in_document": 2, "match": "likely"}],
-        "good_match": True, "warnings": ["a warning"],
+        "good_match": True, "abstain": 0.1, "warnings": ["a warning"],
     }  # fmt: skip
 
 

@@ -127,7 +127,7 @@ def test_an_upgrade_of_default_neither_breaks_nor_changes_an_index(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the old weights still come with semsearch, under another name, the index goes on with them."""
-    monkeypatch.setattr(null_queries, "questions", lambda: [("a", "b", "c")])  # 504 of them take seconds
+    monkeypatch.setattr(null_queries, "questions", lambda language: [("a", "b c")])  # hundreds of them take seconds
     (tmp_path / "note.txt").write_text("Engine number 7 runs on diesel.")
     cli.ok("-q", "index", tmp_path / "note.txt", "-n", "notes", "-m", "default")
     before = cli.ok("query", "an engine", "-n", "notes", "--json").json

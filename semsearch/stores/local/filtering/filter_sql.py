@@ -84,9 +84,9 @@ def _comparison(names: Sequence[str], op: str, operand: Any) -> SQL:
         return condition, values
     if written := _beginning(operand):
         condition, values = f"(instr(d.metadata, ?) AND {condition})", [f'"{names[-1]}":{written}', *values]
-    item, of_item = _among([operand], "e.value", "e.type")
+    item = f"{_typed(operand, 'e.type')} AND e.value = ?"
     listed = f"json_type(d.metadata, ?) = 'array' AND EXISTS (SELECT 1 FROM json_each(d.metadata, ?) e WHERE {item})"
-    in_list: SQL = (f"(instr(d.metadata, ?) AND {listed})", [f'"{names[-1]}":[', path, path, *of_item])
+    in_list: SQL = (f"instr(d.metadata, ?) AND {listed}", [f'"{names[-1]}":[', path, path, operand])
     return joined(" OR ", [(condition, values), in_list])
 
 
