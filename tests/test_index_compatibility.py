@@ -58,6 +58,9 @@ def test_every_question_has_the_answer_of_then_but_for_the_order_of_hybrid_searc
         found = cli.ok("query", answer["query"], "-n", name, "--mode", answer["mode"], "-k", 5, "--json", *where).json
         hits = {hit["id"]: hit for hit in found["hits"]}
         then = {number: (document, scores) for document, number, scores in answer["hits"]}
+        if any("by its words" in warning for warning in found["warnings"]):  # a language that the encoder does not read
+            assert [(set(hit["scores"]), hit["strength"]) for hit in hits.values()] == [({"bm25"}, None)] * len(hits)
+            continue
         if answer["mode"] != "hybrid":
             assert list(hits) == list(then)
         assert len(hits) == len(then) and hits.keys() & then.keys()
