@@ -15,6 +15,7 @@ from semsearch import Index, SyncOptions
 from semsearch.indexing import sync
 from semsearch.indexing.visited import BitSet
 from semsearch.stores.local import LocalReader
+from semsearch.stores.sql import database
 from semsearch.types import Document, SyncReport
 
 
@@ -210,6 +211,7 @@ def test_the_memory_of_an_update_does_not_grow_with_what_is_unchanged(
 ) -> None:
     """Of records nothing is kept; of files the inode, and the entry of the folder while it is read."""
     monkeypatch.setattr(sync, "MOST_COMPARED", 25)
+    monkeypatch.setattr(database, "ROWS_PER_QUERY", 25)
     peaks = []
     for count in (100, 500):
         base = tmp_path / str(count)
