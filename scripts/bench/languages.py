@@ -31,10 +31,7 @@ PACKAGES: Mapping[str, Sequence[str]] = {
     "en": ("manpages", "manpages-dev"),
     "zh": ("manpages-zh",),
     "pt": ("manpages-pt-br", "manpages-pt-br-dev"),
-    **{
-        each: (f"manpages-{each}", f"manpages-{each}-dev")
-        for each in ["de", "fr", "es", "it", "nl", "pl", "ru", "ja", "cs"]
-    },
+    **{each: (f"manpages-{each}", f"manpages-{each}-dev") for each in _WITH_LIBRARIES.split()},
     **{each: (f"manpages-{each}",) for each in ("da", "fi", "hu", "tr")},
 }
 FOLDERS = {"zh": ("zh_CN",), "pt": ("pt_BR",), "en": ("man1", "man2", "man3", "man4", "man5", "man7", "man8")}

@@ -37,8 +37,8 @@ class LanguageSample:
 
     def others(self, languages: Collection[str]) -> str:
         """The names of the languages of texts that are in none of `languages`, the most frequent first."""
-        found = Counter(detection.language(text) for text in self.texts if not detection.is_readable(text, languages))
-        codes = [code for code, _ in found.most_common(detection.MOST) if code]
+        counts = Counter(detection.language(text) for text in self.texts if not detection.is_readable(text, languages))
+        codes = [code for code, _ in counts.most_common(detection.MOST) if code]
         return detection.listed(codes) if codes else "other languages"
 
 

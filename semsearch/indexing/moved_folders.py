@@ -24,12 +24,12 @@ def moves(reader: StoreReader, paths: Sequence[Path]) -> dict[str, str]:
     """Of the folders `paths` that the index does not follow, those that have moved: where each is now, and was."""
     roots = Roots.of(reader.state().recipe)
     missing = [root.path for root in roots.roots if root.path in dict(roots.bases) and absence(Path(root.path))]
-    found: dict[str, str] = {}
+    moved: dict[str, str] = {}
     for place in (path.resolve() for path in paths if missing):
         if place.is_dir() and roots.covering(place) is None:
-            left = [old for old in missing if old not in found.values()]
-            found |= {str(place): old for old in left[::-1] if _holds(place, reader, old)}
-    return found
+            others = [old for old in missing if old not in moved.values()]
+            moved |= {str(place): old for old in others[::-1] if _holds(place, reader, old)}
+    return moved
 
 
 def renamed(recipe: Mapping[str, Any], moved: Mapping[str, str]) -> dict[str, Any]:
@@ -47,8 +47,8 @@ def _now(path: str, moved: Mapping[str, str]) -> str:
 
 
 def _holds(place: Path, reader: StoreReader, old: str) -> bool:
-    known = list(islice((source for source in reader.sources() if source.root == old), COMPARED))
-    return bool(known) and 2 * sum(_is_at(place / source.path, source) for source in known) >= len(known)
+    files = list(islice((source for source in reader.sources() if source.root == old), COMPARED))
+    return bool(files) and 2 * sum(_is_at(place / file.path, file) for file in files) >= len(files)
 
 
 def _is_at(file: Path, source: Source) -> bool:

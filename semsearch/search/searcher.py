@@ -22,7 +22,6 @@ from semsearch.stores import null_queries
 from semsearch.types import Hit, Results
 from semsearch.utils import strength
 from semsearch.utils.languages import detection
-from semsearch.utils.languages.detection import MOST, is_readable, listed
 from semsearch.utils.late_numpy import np
 from semsearch.utils.quantities import rounded_down
 from semsearch.utils.vectors import unit_rows
@@ -132,7 +131,9 @@ class Searcher:
         more = query.more or query.less or query.like or has_vector
         if query.mode == "keyword" or more or not (self._space.has_encoder and query.text):
             return query
-        return query if is_readable(query.text, self._languages()) else replace(query, mode="keyword", min_strength=0)
+        if detection.is_readable(query.text, self._languages()):
+            return query
+        return replace(query, mode="keyword", min_strength=0)
 
     def _languages(self) -> Sequence[str]:
         """Those that the encoder states; an index that an older version built does not have them on record."""
@@ -141,10 +142,10 @@ class Searcher:
 
     def _unread(self) -> str:
         languages = self._languages()
-        text = f"{self._space.name} reads {listed(languages)}, not the language of this query, which was answered by "
-        text += "its words alone, without strengths."
+        text = f"{self._space.name} reads {detection.listed(languages)}, not the language of this query, which was "
+        text += "answered by its words alone, without strengths."
         move = f" To search in many languages: semsearch reembed {self._reader.name} -m multilingual"
-        return text + move if len(languages) <= MOST else text
+        return text + move if len(languages) <= detection.MOST else text
 
     def _to_encode(self, query: Query, *, has_vector: bool = False) -> list[tuple[str, float]]:
         """The texts of a query that need a vector, each with its weight. Raises UsageError without an encoder.

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.utils import strength, user_cache
+from semsearch.utils.languages import detection
 from semsearch.utils.late_numpy import np
 from semsearch.utils.strength import NullDistribution
 from semsearch.utils.vectors import defect, row_ids
@@ -46,11 +47,9 @@ def questions(language: str = ENGLISH) -> list[tuple[str, ...]]:
 
 def languages_of(reader: StoreReader) -> tuple[str, ...]:
     """English, and the languages of a sample of the passages that there are questions in."""
-    from semsearch.utils.languages.detection import language  # reads profiles, for no other part of a query
-
     ids = reader.passage_ids()
     sample = reader.passages(ids[:: max(1, len(ids) // SAMPLED)].tolist())
-    counted = [language(passage.text) for passage in sample]
+    counted = [detection.language(passage.text) for passage in sample]
     least = LEAST_SHARE * len(counted)
     return tuple(sorted(each for each in languages() if each == ENGLISH or counted.count(each) > least))
 

@@ -41,13 +41,12 @@ if TYPE_CHECKING:
 STRONG, LIKELY = 0.99, 0.9
 CHANCE = 0.5  # below, a question without an answer here finds something as near more often than not
 ALL_WORDS = 0.95  # the least strength of a passage with all telling words of the query, whatever its cosine
-WORDS = (
-    6.0  # what all words of a query count for, in scales of the cosine; chosen, as FOREIGN, where docs/strength.md says
-)
+WORDS = 6.0  # what all words of a query count for, in scales of the cosine; chosen as docs/strength.md says
 LEAST_PASSAGES = 100
 LOW, HIGH = 0.1, 0.4  # the quantiles that location and scale are read from
 FOREIGN = 0.83  # of the questions an index cannot answer
 LEAST_SCALE = 0.005  # an index of one text gives every question nearly the same cosine
+ROW = 9  # numbers of a language, as a store records them
 
 
 class Null(NamedTuple):
@@ -186,6 +185,3 @@ def _quantile(ascending: NDArray[np.floating], p: float) -> float:
 def _reduced(p: float) -> float:
     """The quantile p of the standard Gumbel distribution."""
     return -log(-log(p))
-
-
-ROW = 9  # numbers of a language

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from io import TextIOWrapper
 from pathlib import Path
@@ -21,7 +22,6 @@ from semsearch.types import Document, Skipped
 
 RECORDS = True
 ISOLATED = False
-_BOM = b"\xef\xbb\xbf"
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)  # NaN and infinity cannot be stored
 
 
@@ -47,7 +47,7 @@ def read_from(path: Path, fields: Fields, start: Place, digest: Digest) -> Itera
         if start.at:
             file.seek(start.at)
         else:
-            digest.update(_BOM[:mark])
+            digest.update(BOM_UTF8[:mark])
         for line in _lines(file, fields.max_bytes, Place(start.at or mark, start.number), digest):
             line = line._replace(place=None) if wide else line
             if len(line.content) > fields.max_bytes and not line.content.endswith(b"\n"):
@@ -66,10 +66,10 @@ def _check(file: BinaryIO) -> str:
         raise Unreadable("binary file")
     encoding, _ = encoding_of(head, whole=False)
     wide = encoding if encoding.startswith(("utf-16", "utf-32")) else ""
-    start = (head.decode(wide, "replace").encode() if wide else head).removeprefix(_BOM).lstrip()
+    start = (head.decode(wide, "replace").encode() if wide else head).removeprefix(BOM_UTF8).lstrip()
     if start.startswith(b"[") and not start.split(b"\n", 1)[0].rstrip().endswith(b"]"):
         raise Unreadable("a JSON array, not JSON lines (one object a line)")
-    file.seek(len(_BOM) if head.startswith(_BOM) else 0)
+    file.seek(len(BOM_UTF8) if head.startswith(BOM_UTF8) else 0)
     return wide
 
 

@@ -8,6 +8,7 @@ it before the first one.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -21,7 +22,6 @@ from semsearch.types import Document, Skipped
 RECORDS = True
 ISOLATED = True
 MOST_MESSAGE = 64 * 2**20  # bytes, with attachments; providers send 25 to 50 MB
-_BOM = b"\xef\xbb\xbf"
 _QUOTED = re.compile(rb"^>(>*From )", re.M)
 _BEGIN = re.compile(  # who, and when
     rb"From \S[^\n]*?\s(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),?\s(?=[^\n]*\d:\d\d)[^\n]*\b\d{4}\b|\d{4}-\d\d-\d\d[T ]\d)"
@@ -53,7 +53,7 @@ def _messages(file: BinaryIO) -> Iterator[bytes]:
     A line begins a message if it has "From ", a sender and a date, and a header follows. Where the first line of the
     file has no date, none needs it, but a blank line before it.
     """
-    line = file.readline(2**16).removeprefix(_BOM)
+    line = file.readline(2**16).removeprefix(BOM_UTF8)
     while line and not line.strip():
         line = file.readline(2**16)
     if not line.startswith(b"From "):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from codecs import BOM_UTF8
 from email._policybase import Compat32
 from email.message import Message
 
@@ -12,7 +13,6 @@ from semsearch.documents.parsing.charset import labelled, storable
 
 HEAD_BYTES = 65536
 MOST_BANNER = 10  # lines that a program has written before the first field
-_BOM = b"\xef\xbb\xbf"
 _FOLDED = (b" ", b"\t")  # begin a line that belongs to the field before
 _ENVELOPE = re.compile(rb">?From ")
 _FIELD = re.compile(rb"[!-9;-~]+[ \t]*:")
@@ -54,7 +54,7 @@ def split(raw: bytes) -> tuple[str, bytes]:
     A byte order mark, blank lines, "From " lines and a banner stand before the fields of some files; only a banner is
     returned.
     """
-    raw = raw.removeprefix(_BOM)
+    raw = raw.removeprefix(BOM_UTF8)
     lines = raw[:HEAD_BYTES].splitlines(keepends=True)
     begin = _first_field(lines)
     end = next((at for at in range(begin, len(lines)) if not lines[at].strip()), len(lines))

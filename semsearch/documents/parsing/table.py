@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
@@ -33,7 +34,6 @@ from semsearch.types import Document, Skipped
 
 TYPED_BYTES = 32 * 2**20  # of a file decide about the types of its columns: half a second
 COMPARED = 50  # rows that decide about the delimiter
-_BOM = b"\xef\xbb\xbf"
 _NAMED = re.compile(r'"?sep=(.)"?[\r\n]*', re.I)  # the first line, as Excel reads it
 _TRUTH = {"true": True, "false": False}
 _VERBATIM = {*ID_FIELDS, TITLE_FIELD}
@@ -97,7 +97,7 @@ def _table(file: BinaryIO, delimiters: str) -> Layout:
     if looks_binary(sample):
         raise Unreadable("binary file")
     encoding, _ = encoding_of(sample, whole=len(sample) < SAMPLE_BYTES)
-    at, encoding = len(_BOM) if encoding == "utf-8-sig" else 0, encoding.removesuffix("-sig")
+    at, encoding = len(BOM_UTF8) if encoding == "utf-8-sig" else 0, encoding.removesuffix("-sig")
     lines = sample.decode(encoding, "replace").removeprefix("\ufeff").splitlines(keepends=True)
     if lines and (named := _NAMED.fullmatch(lines[0])):
         return Layout(encoding, named[1], Place(at + len(lines[0].encode(encoding)), 1))

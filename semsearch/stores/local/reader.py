@@ -78,10 +78,10 @@ class LocalReader(SqlReader):
     def _recipe(self) -> JsonObject:
         return {key: self._db.parsed(value) for key, value in self._db.rows("SELECT key, value FROM recipe")}
 
-    def _null_distribution(self, quantiles: object, passages: int) -> NullDistribution | None:
-        if not isinstance(quantiles, bytes) or len(quantiles) % 8:
+    def _null_distribution(self, numbers: object, passages: int) -> NullDistribution | None:
+        if not isinstance(numbers, bytes) or len(numbers) % 8:
             raise Corrupt(f"{self.location} is damaged: a null distribution.", sqlite.REPAIR)
-        return NullDistribution.recorded(unpack(f"<{len(quantiles) // 8}d", quantiles), passages)
+        return NullDistribution.recorded(unpack(f"<{len(numbers) // 8}d", numbers), passages)
 
     def _size(self) -> int:
         """Bytes of the files in the folder; one that a writer renames or removes meanwhile counts as gone."""

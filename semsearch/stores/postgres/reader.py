@@ -61,8 +61,8 @@ class PostgresReader(SqlReader):
         shared, own = recipes.pop("recipe", {}), recipes.pop(MACHINE + machine_recipes.name(), {})
         return machine_recipes.whole(shared, own, recipes.values())
 
-    def _null_distribution(self, quantiles: Any, passages: int) -> NullDistribution | None:
-        return NullDistribution.recorded(quantiles, passages)
+    def _null_distribution(self, numbers: Any, passages: int) -> NullDistribution | None:
+        return NullDistribution.recorded(numbers, passages)
 
     def _size(self) -> int:
         return int(self._db.rows(_SIZE)[0][0])

@@ -16,7 +16,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from semsearch.stores.sql.query_terms import RUN, quoted
-from semsearch.utils.languages.writing_systems import CJK
 from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ Row: TypeAlias = tuple[int, str, str, int]  # id; text and keywords as `folding`
 
 TOKENIZERS: dict[int, str] = {WORDS: "porter unicode61 remove_diacritics 2", GRAMS: "trigram"}
 _COLUMNS: dict[int, str] = {WORDS: "text, keywords", GRAMS: "text"}
-_RUN = re.compile(f"[{CJK}]+")
 
 
 class Tokens:
@@ -208,7 +206,7 @@ def _arrays(counts: dict[int, int]) -> tuple[Ids, Sizes]:
 def _short_grams(texts: Mapping[int, str]) -> dict[str, dict[int, int]]:
     grams: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for number, text in texts.items():
-        runs = _RUN.findall(text)
+        runs = RUN.findall(text)
         counts = Counter(char for run in runs for char in run)
         counts.update(run[at : at + 2] for run in runs for at in range(len(run) - 1))
         for gram, often in counts.items():

@@ -12,7 +12,6 @@ phrase, and the last terms of a passage of more than about a megabyte are not fo
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -20,14 +19,12 @@ from typing import NamedTuple
 from semsearch.stores.sql.folding import fold
 from semsearch.stores.sql.query_terms import exact_entry, has_cjk, required_words
 from semsearch.stores.sql.tokenizer import GRAMS, WORDS, Tokens, cut
-from semsearch.utils.languages.writing_systems import CJK
 
 LAST_POSITION = 16_383
 LONGEST_TERM = 255  # bytes; a longer one stands as its hash. PostgreSQL's limit is 2,046
 MOST_BYTES = 1_000_000  # of a tsvector's terms and positions; PostgreSQL's limit is 2^20
 GAP = 2  # between the positions of text and keywords
 CORRECTED_LETTERS = range(4, 65)  # of terms in the vocabulary, from which words are corrected
-_CJK = re.compile(f"[{CJK}]")
 
 
 class PassageWords(NamedTuple):
@@ -44,7 +41,7 @@ class PassageWords(NamedTuple):
 def of_passages(passages: Iterable[tuple[int, str, str]], *, folds: bool = True) -> list[PassageWords]:
     """The words of passages: id, text, keywords; ids ascend."""
     rows = [(number, fold(text), fold(more)) if folds else (number, text, more) for number, text, more in passages]
-    with_cjk = {number for number, text, _ in rows if _CJK.search(text)}
+    with_cjk = {number for number, text, _ in rows if has_cjk(text)}
     with Tokens((number, text, keywords, int(number in with_cjk)) for number, text, keywords in rows) as tokens:
         words, sizes = _words(tokens), dict(zip(tokens.ids.tolist(), tokens.sizes()[0].tolist(), strict=True))
         grams = _grams(tokens, {number: text.partition("\0")[0] for number, text, _ in rows if number in with_cjk})
