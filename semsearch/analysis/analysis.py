@@ -92,15 +92,17 @@ class Analysis:
     def skipped(self) -> list[Skipped]:
         """The skipped files, with reasons: of the last run over all that the index follows, and of the runs since.
 
-        Of two reasons for one file the newer counts.
+        Of the reasons for one file those of the newest run count.
         """
-        skipped: dict[str, Skipped] = {}
+        skipped: dict[str, list[Skipped]] = {}  # of one file there may be several records
         for run in self._reader.runs():
-            older = {each["path"]: Skipped(each["path"], each["reason"]) for each in run.get("skipped", ())}
+            older: dict[str, list[Skipped]] = {}
+            for each in run.get("skipped", ()):
+                older.setdefault(each["path"], []).append(Skipped(each["path"], each["reason"]))
             skipped = {**older, **skipped}
             if run.get("whole", True):
                 break
-        return list(skipped.values())
+        return [each for reasons in skipped.values() for each in reasons]
 
     def left_out(self) -> dict[str, dict[str, int]]:
         """What was left out of files on purpose: by file, the letters of each kind, such as navigation.

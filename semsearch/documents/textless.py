@@ -19,7 +19,7 @@ class Textless(Skipped):
 
 def checked(document: Document, file: str) -> Document | Textless:
     """The document of a file, if it has a text."""
-    if document.text.strip():
+    if any(letter.isprintable() and letter != " " for letter in document.text):
         return document
     is_record = bool(document.id) and not document.id.startswith("#")
     path, where = (file, f"record {document.id!r}") if is_record else (f"{file}{document.id}", "it")

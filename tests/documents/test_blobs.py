@@ -13,6 +13,7 @@ from helpers.filemaking import one, written
 
 from semsearch import Index
 from semsearch.documents import loaders
+from semsearch.documents.textless import Textless
 from semsearch.types import Document, Omission
 
 PICTURE = base64.b64encode(random.Random(1).randbytes(60_000)).decode()
@@ -92,6 +93,25 @@ def test_data_of_every_kind_is_replaced_and_counted(data: str, kind: str, label:
 def test_what_is_no_data_stays(text: str, tmp_path: Path) -> None:
     document = one(written(tmp_path, "a.txt", text))
     assert (document.text, document.omissions) == (text, ())
+
+
+@pytest.mark.parametrize("data", [URI, WRAPPED, MINIFIED, f"{PICTURE[:400]}\n\n{PICTURE[:400]}"])
+def test_a_file_of_data_alone_has_no_text(data: str, tmp_path: Path) -> None:
+    (item,) = loaders.load(written(tmp_path, "a.txt", f"{data}\n"))
+    assert isinstance(item, Textless) and item.reason.startswith("no text found in it, only ")
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "data:image/svg+xml;utf8,%3Csvg xmlns='http://www.w3.org/2000/svg'%3E%3Cpath d='M0 0'/%3E%3C/svg%3E",
+        "data:image/svg+xml;charset=utf-8,<svg xmlns='http://www.w3.org/2000/svg'><path d='M0 0'/></svg>",
+        "data:image/svg+xml,%3csvg%20viewBox='0%200%208%208'%3e%3c%2fsvg%3e",
+    ],
+)
+def test_a_drawing_within_a_text_is_its_kind_and_size(uri: str, tmp_path: Path) -> None:
+    document = one(written(tmp_path, "a.md", f"The hinge ![a]({uri}) and the screws.\n"))
+    assert document.text == f"The hinge ![a]([image/svg+xml, {len(uri)} bytes]) and the screws.\n"
 
 
 def test_headings_stay_where_their_texts_are(tmp_path: Path) -> None:

@@ -101,6 +101,19 @@ def test_a_page_of_the_manual_is_its_text(name: str, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (".ie t Typeset.\n.el Shown.", "Shown."),
+        (".ie n Shown.\n.el Typeset.", "Shown."),
+        (".ie t \\{\\\nTypeset.\n.\\}\n.el Shown.", "Shown."),
+        (".ie t .ie n Typeset.\n.el Shown.", "Shown."),
+    ],
+)
+def test_of_two_branches_a_page_has_the_one_for_a_terminal(source: str, text: str, tmp_path: Path) -> None:
+    assert one(written(tmp_path, "kettle.1", f".TH KETTLE 1\n{source}\n")).text == text
+
+
 def test_a_page_in_mdoc_is_its_text(tmp_path: Path) -> None:
     found = one(written(tmp_path, "kettle.8.gz", gzip.compress(MDOC.encode())))
     assert found.title == "KETTLE(8)"

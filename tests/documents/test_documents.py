@@ -57,6 +57,11 @@ def test_binary_content_of_unknown_type_is_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path / "other") == "binary file (archive)"
 
 
+@pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.epub", "a.eml", "a.mbox", "a.ipynb", "a.xlsx"])
+def test_an_empty_file_is_called_empty(tmp_path: Path, name: str) -> None:
+    assert refusal(written(tmp_path, name, "")) == "the file is empty"
+
+
 def test_a_missing_file_is_unreadable(tmp_path: Path) -> None:
     assert refusal(tmp_path / "gone.txt") == "No such file or directory"
 

@@ -240,6 +240,22 @@ def test_a_page_without_text_says_what_it_has_instead(tmp_path: Path, body: str,
     assert item.reason == f"no text found in it, only {only}"
 
 
+@pytest.mark.parametrize(
+    "head",
+    ['<script>go()</script><script src="app.js"></script>', "<script>g(</script><title>App</title><script>o)</script>"],
+)
+def test_a_page_with_its_script_in_the_head_says_so(tmp_path: Path, head: str) -> None:
+    (item,) = loaders.load(written(tmp_path, "app.html", f"<html><head>{head}</head><body><i></i></body></html>"))
+    assert isinstance(item, Textless)
+    assert item.reason == "no text found in it, only script (4 letters)"
+
+
+@pytest.mark.parametrize("box", ['role="doc-endnotes"', 'class="footnotes"', 'class="post-endnotes"'])
+def test_notes_below_the_main_part_stay(tmp_path: Path, box: str) -> None:
+    document = page(tmp_path, f"<main>{FILLER}</main><section {box}><ol><li>Measured in March.</li></ol></section>")
+    assert "Measured in March." in document.text and document.omissions == ()
+
+
 def test_of_the_httpd_manual_every_letter_is_read_or_named(data: Path) -> None:
     def letters(text: str) -> Counter[str]:
         return Counter("".join(text.split()).replace("\u00ad", ""))

@@ -13,6 +13,7 @@ from helpers.filemaking import docx as save_docx
 
 from semsearch import Index
 from semsearch.documents import loaders
+from semsearch.documents.textless import Textless
 from semsearch.types import Document, Omission, Skipped
 
 
@@ -234,12 +235,29 @@ def test_a_banner_before_the_headers_is_counted(tmp_path: Path) -> None:
         ("utf-8", "cp1252"),
         ("iso-8859-1", "cp1252"),
         ("x-unknown", "utf-8"),
+        ("utf-16", "utf-8"),
+        ("utf-32le", "cp1252"),
     ],
 )
 def test_a_text_that_lies_about_its_charset_is_read_right(label: str, charset: str, tmp_path: Path) -> None:
     text = "Grüße von der „Möwe“ – sie’s 5 € wert."
     head = f"{HEAD}Content-Type: text/plain; charset={label}\nContent-Transfer-Encoding: 8bit\n\n"
     assert one(written(tmp_path, "a.eml", head.encode() + text.encode(charset))).text == text
+
+
+@pytest.mark.parametrize("parameter", ['; boundary="other"', ""])
+def test_a_message_whose_parts_cannot_be_told_apart_is_its_text(parameter: str, tmp_path: Path) -> None:
+    body = "--parts\nContent-Type: text/plain\n\nThe kettle boils.\n--parts--\n"
+    document = one(written(tmp_path, "a.eml", f"{HEAD}Content-Type: multipart/mixed{parameter}\n\n{body}"))
+    assert "The kettle boils." in document.text and "attachments" not in document.metadata
+
+
+@pytest.mark.parametrize(("kind", "only"), [("image/png", "picture"), ("application/x-own", "attachment")])
+def test_a_message_of_files_alone_says_so(kind: str, only: str, tmp_path: Path) -> None:
+    head = f"From: a@example.org\nContent-Type: {kind}\nContent-Transfer-Encoding: base64\n\n"
+    assert all_of(written(tmp_path, "a.eml", f"{head}AAAA\n")) == [
+        Textless("a.eml", f"no text found in it, only {only}", (Omission(only, 0),), whole=True)
+    ]
 
 
 @pytest.mark.parametrize("charset", ["iso-2022-jp", "utf-7", "utf-16", "gb2312", "shift_jis"])

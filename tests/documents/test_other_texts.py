@@ -237,6 +237,18 @@ def test_a_chapter_that_is_missing_costs_itself_and_is_named(tmp_path: Path) -> 
     assert isinstance(book, Document) and (book.title, book.text) == ("Book", "The heron.")
 
 
+def test_a_chapter_that_is_no_page_or_is_not_listed_is_named(tmp_path: Path) -> None:
+    items = item("a", "a.xhtml") + item("b", "map.svg", "image/svg+xml")
+    spine = f'{AB}<itemref idref="epilogue"/>'
+    path = broken_book(tmp_path, spine=spine, items=items, a_xhtml="The heron.", map_svg="Of the marsh")
+    *named, book = all_of(path)
+    assert isinstance(book, Document) and book.text == "The heron."
+    assert [(each.path, each.reason) for each in named if isinstance(each, Skipped)] == [
+        ("book.epub#epilogue", "a chapter cannot be read: the book lists no such file"),
+        ("book.epub#OEBPS/map.svg", "a chapter cannot be read: its type is image/svg+xml"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("spine", "items"),
     [
@@ -255,7 +267,8 @@ def test_a_chapter_is_found_whatever_its_case_type_and_place(spine: str, items: 
 def test_a_book_may_name_its_type_and_lack_its_container(tmp_path: Path) -> None:
     doctype = '<!DOCTYPE package PUBLIC "+//ISBN 0-9673008-1-9//DTD OEB 1.2 Package//EN" "http://example.org/x.dtd">'
     items = item("a", "a.xhtml")
-    path = broken_book(tmp_path, spine=AB, items=items, a_xhtml="The heron.", doctype=doctype, container="")
+    spine = '<itemref idref="a"/>'
+    path = broken_book(tmp_path, spine=spine, items=items, a_xhtml="The heron.", doctype=doctype, container="")
     assert one(path).text == "The heron."
     bomb = '<!DOCTYPE package [<!ENTITY a "aaaa">]>'
     assert "entities" in refusal(broken_book(tmp_path, spine=AB, items=items, a_xhtml="x", doctype=bomb))

@@ -66,11 +66,21 @@ def test_what_was_left_out_follows_the_file(index: Index, folder: Path) -> None:
     assert (update(index, folder).left_out, index.analysis.left_out()) == ({}, {})
 
 
-@pytest.mark.parametrize("content", ["", " \n", "<html></html>"])
+def test_every_record_of_a_file_that_is_skipped_is_listed(index: Index, folder: Path) -> None:
+    records = [{"id": "a", "text": None}, {"id": "b", "text": " "}, {"id": "c", "text": "The pump runs."}]
+    (folder / "pumps.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in records))
+    report = update(index, folder)
+    assert [each.reason for each in report.skipped] == [f"no text found in record {name!r}" for name in "ab"]
+    assert tuple(index.analysis.skipped()) == report.skipped
+    update(index, folder)
+    assert tuple(index.analysis.skipped()) == report.skipped
+
+
+@pytest.mark.parametrize("content", ["", " \n", "\u200b\u00ad\ufeff", "<html></html>"])
 def test_a_file_without_text_is_skipped_in_every_run_and_read_in_the_first(
     index: Index, folder: Path, content: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (folder / "a.html").write_text(content)
+    (folder / "a.html").write_text(content, encoding="utf-8")
     (folder / "app.html").write_text(SCRIPT_ONLY)
     of_yesterday(folder)
     first = update(index, folder)

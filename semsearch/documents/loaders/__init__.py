@@ -160,7 +160,8 @@ def read_from(
     except MemoryError as error:
         raise Unreadable("there is not enough memory to read it") from error
     except Unreadable as error:
-        error.message = one_line(error.message)
+        is_empty = path.is_file() and not path.stat().st_size
+        error.message = "the file is empty" if is_empty else one_line(error.message)
         raise
 
 

@@ -42,7 +42,9 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
         title, metadata = archive.properties(package)
         encryption = archive.optional_xml("META-INF/encryption.xml")
         locked = {each.get("URI", "").lower() for each in encryption.iter(_CIPHER)}
-        chapters, contents = _chapters(root, posixpath.dirname(package))
+        chapters, contents, others = _chapters(root, posixpath.dirname(package))
+        for other, reason in others.items():
+            yield Skipped(f"{path.name}#{other}", f"a chapter cannot be read: {reason}")
         titles = _titles(archive, contents) if contents and archive.has(contents) else {}
         for chapter in chapters:
             if chapter.lower() in locked:
@@ -65,8 +67,9 @@ def _package(archive: Archive) -> str:
     return name
 
 
-def _chapters(root: Element, folder: str) -> tuple[list[str], str]:
-    """The members with the chapters, each once, in reading order; and the table of contents, which is none, or "".
+def _chapters(root: Element, folder: str) -> tuple[list[str], str, dict[str, str]]:
+    """The members with the chapters, each once, in reading order; the table of contents, which is none, or ""; and the
+    chapters that cannot be read, with the reasons.
 
     Without an order, that of the list of all files. A page is known by its type, or by its suffix.
     """
@@ -77,10 +80,16 @@ def _chapters(root: Element, folder: str) -> tuple[list[str], str]:
     listed = spine.get("toc", "") if spine is not None else ""
     contents = next((name for name, item in items.items() if "nav" in item.get("properties", "").split()), listed)
     toc = places.get(contents, "")
-    pages = [places[name] for name in (order if any(name in items for name in order) else items) if name in items]
+    is_ordered = any(name in items for name in order)
+    pages = [places[name] for name in (order if is_ordered else items) if name in items]
     types = {places[name]: item.get("media-type", "") for name, item in items.items()}
     chapters = [page for page in pages if types[page] in _PAGES or page.lower().endswith(_SUFFIXES)]
-    return list(dict.fromkeys(page for page in chapters if page != toc)), toc  # a list of chapters answers nothing
+    others: dict[str, str] = {}
+    if is_ordered:
+        others = {name: "the book lists no such file" for name in order if name not in items}
+        others |= {page: f"its type is {types[page] or 'unknown'}" for page in pages if page not in chapters}
+    # without the table of contents: a list of chapters answers nothing
+    return list(dict.fromkeys(page for page in chapters if page != toc)), toc, others
 
 
 def _titles(archive: Archive, contents: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from semsearch.documents.file_access import read_regular
@@ -21,7 +22,15 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
     page, note = _page(read_regular(path))
     root = tree(page)
     title = " ".join("".join(e.itertext()).split()) if (e := root.find("head/title")) is not None else ""
-    yield text_of(Content(root)).document(title, note)
+    writer = text_of(Content(root))
+    document = writer.document(title, note)
+    if not document.text:  # a page that is only a script may have it in its head, or in another file
+        in_head = set(root.iterfind("head//script"))
+        for script in root.iter("script"):
+            kind = "structured data" if "json" in script.get("type", "") else "script"
+            writer.omit(kind, script.text or "" if script in in_head else "")
+        document = replace(document, omissions=writer.omissions)
+    yield document
 
 
 def _page(data: bytes) -> tuple[str, JsonObject]:

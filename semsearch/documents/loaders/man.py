@@ -77,6 +77,7 @@ class _Page:
         self._verbatim = False
         self._pending = ""  # the macro whose text is the next line
         self._named = ""  # by .Nm
+        self._else: list[bool] = []  # whether what follows .el is read, of each .ie
         for line in self._lines:
             self._line(line)
         self._flush()
@@ -99,9 +100,13 @@ class _Page:
                 if macro == "ig":
                     self._writer.omit("comment", line)
         elif macro in ("if", "ie"):
-            self._condition(rest)
+            condition, _, text = rest.partition(" ")
+            is_true = condition in ("n", "!t")
+            if macro == "ie":
+                self._else.append(not is_true)
+            self._branch(text, taken=is_true)
         elif macro == "el":
-            self._branch(rest, taken=False)
+            self._branch(rest, taken=bool(self._else) and self._else.pop())
         elif macro == "ds":
             name, _, value = rest.partition(" ")
             self._strings[name] = value.strip().removeprefix('"')
@@ -193,10 +198,6 @@ class _Page:
     def _join(self, word: str, rest: list[str]) -> str:
         tight = rest and (rest[0] in (".", ",", ":", ";", ")", "]", "Ns", "Ap") or rest[0] in _CLOSE)
         return word + ("" if tight or not rest else " ") + self._mdoc(rest)
-
-    def _condition(self, rest: str) -> None:
-        condition, _, text = rest.partition(" ")
-        self._branch(text, taken=condition in ("n", "!t"))
 
     def _branch(self, text: str, *, taken: bool) -> None:
         block = text.startswith("\\{")

@@ -19,6 +19,9 @@ LEAST_LINES, LEAST_WIDTH = 4, 60  # of data that is broken into lines: their num
 LEAST_CODE = 1000  # letters of a line of minified code
 _LONG = re.compile(rf"base64,|(?=\D*\d)[A-Za-z0-9+/_-]{{{LEAST_WIDTH}}}|.{{{LEAST}}}")
 _URI = re.compile(r"data:([\w.+-]{1,60}/[\w.+-]{1,60})?(?:;[\w=.+-]{1,60}){0,5};base64,[A-Za-z0-9+/=_%-]{40,}", re.I)
+_SVG = re.compile(
+    r"data:image/svg\+xml[^,\s]{0,60},(?:<|%3C)svg.{0,100000}?(?:</|%3C/|%3C%2F)svg(?:>|%3E)", re.I | re.S
+)
 _WORD = re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{LEAST},}}+={{0,2}}")
 _LINE = rf"[A-Za-z0-9+/]{{{LEAST_WIDTH},}}+={{0,2}}"
 _LINES = re.compile(rf"^([ \t>]*){_LINE}(?:\n\1{_LINE}){{{LEAST_LINES - 1},}}+(?:\n\1[A-Za-z0-9+/]*+={{0,2}}$)?", re.M)
@@ -65,7 +68,7 @@ def replaced(document: Document) -> Document:
         inside = place < len(blobs) and mark.start > blobs[place].start
         start = begins[place + 1] + shifts[place + 1] if inside else mark.start + shifts[place]
         marks[start] = replace(mark, start=start)
-    text = "".join(parts)
+    text = "".join(parts) if any(kept.strip() for kept in parts[::2]) else ""
     omissions = (*document.omissions, *(Omission(kind, count) for kind, count in counts.items()))
     there = tuple(mark for mark in marks.values() if mark.start < max(len(text), 1))
     return replace(document, text=text, marks=there, omissions=omissions)
@@ -74,7 +77,7 @@ def replaced(document: Document) -> Document:
 def _may_have(text: str) -> bool:
     """Whether there may be data, quickly: 20 ns a letter."""
     long = [word for word in text.split() if len(word) >= LEAST_WIDTH]
-    if any(_LONG.search(word) for word in long) or "\nbegin " in text:
+    if any(_LONG.search(word) for word in long) or "\nbegin " in text or "data:image/svg" in text:
         return True
     return any(len(line) >= LEAST_CODE and _is_minified(line) for line in text.split("\n"))
 
@@ -82,6 +85,7 @@ def _may_have(text: str) -> bool:
 def _blobs(text: str) -> list[_Blob]:
     """All data, in order, none within another."""
     some = [_Blob(*uri.span(), "data", uri[1] or "data", len(uri[0]) * 3 // 4) for uri in _URI.finditer(text)]
+    some += [_Blob(*uri.span(), "data", "image/svg+xml", len(uri[0])) for uri in _SVG.finditer(text)]
     some += [_Blob(*part.span(), "data", "uuencoded data", len(part[0]) * 3 // 4) for part in _UUENCODED.finditer(text)]
     for part in _LINES.finditer(text):
         if kind := _kind(part[0]):

@@ -31,7 +31,8 @@ _GUESSES = ["cp1250", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256"]
 _GUESSES += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
 _LARGER = {"ascii": "", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "gb2312": "gb18030", "gbk": "gb18030"}
 _LARGER |= {"shift_jis": "cp932", "euc_kr": "cp949", "tis-620": "cp874", "iso8859-11": "cp874"}
-_NEVER_UTF8 = ("iso2022", "utf-7", "hz", "utf-16", "utf-32")  # of 7 bits, or with NUL
+_WIDE = ("utf-16", "utf-32")
+_NEVER_UTF8 = ("iso2022", "utf-7", "hz", *_WIDE)  # of 7 bits, or with NUL
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b\b")) + b"\x7f"
 _WESTERN = set("ÀÁÂÃÄÅÆÇÈÉÊËÍÎÏÑÓÔÕÖØÙÚÛÜßàáâãäåæçèéêëíîïñòóôõöøùúûüŒœŸ…‘’“”–—€«»°§£©®™•·´¿¡ºª½²³µ×\xa0")
 _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
@@ -113,6 +114,8 @@ def labelled(data: bytes, label: str) -> str:
     unknown or a wrong one is guessed.
     """
     codec = _codec(label)
+    if codec.startswith(_WIDE) and b"\0" not in data:
+        codec = ""
     order = [codec, "utf-8"] if codec.startswith(_NEVER_UTF8) else ["utf-8", codec]
     for name in filter(None, order):
         with suppress(UnicodeError):

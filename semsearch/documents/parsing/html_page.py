@@ -47,6 +47,7 @@ _SWITCHED = re.compile(
     r"(?:^|[\s_-])(?:tab-?panel|tab-?pane|tab-?content|panel|collapse|accordion|answer|spoiler|toggle|expand)(?:$|[\s_-])",
     re.I,
 )
+_NOTES = re.compile(r"(?:^|[-_ ])(?:foot|end)-?notes?(?:$|[-_ ])", re.I)
 _LETTER = re.compile(r"[^\W_]")
 _ANCHORS = {"¶", "#", "§", "🔗"}  # the text of links from a heading to itself
 _SOFT_HYPHEN = "\u00ad"  # where a word may be divided
@@ -182,7 +183,10 @@ class Content:
         is_site_map = self._sizes.has_heading(element) and self._sizes.is_mostly_links(self.root)
         if element.tag in ("p", "div") and self._sizes.is_link_bar(element) and not is_site_map:
             return "navigation"
-        is_beside = is_outside and element.tag != "aside" and self._is_short(element)
+        is_note = (element.get("role") or "").startswith("doc-") or _NOTES.search(
+            element.get("class") or ""
+        ) is not None
+        is_beside = is_outside and element.tag != "aside" and not is_note and self._is_short(element)
         return "text beside the main part" if is_beside else ""
 
     def _is_short(self, element: Element) -> bool:

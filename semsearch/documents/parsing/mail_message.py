@@ -58,6 +58,10 @@ def items(raw: bytes, place: str = "") -> Iterator[Document | Enclosed]:
     if banner:
         writer.omit("banner", banner)
     names = _distinct([_file_name(part) for part in attached])
+    readable = [_readable(name, part) for name, part in zip(names, attached, strict=True)]
+    for part, name in zip(attached, readable, strict=True):
+        if PurePath(name).suffix.lower() not in LOADERS:
+            writer.omit("picture" if part.get_content_maintype() == "image" else "attachment")
     metadata = _metadata(message)
     whole = metadata | {"attachments": names} if names else metadata
     text, marks = writer.finish()
@@ -157,7 +161,8 @@ def _is_html(part: Message) -> bool:
 
 
 def _is_text(part: Message) -> bool:
-    return part.get_content_maintype() == "text" or part.get_content_type() == _STATUS
+    is_undivided = part.get_content_maintype() == "multipart" and not part.is_multipart()  # its boundary is missing
+    return is_undivided or part.get_content_maintype() == "text" or part.get_content_type() == _STATUS
 
 
 def _children(part: Message) -> list[Message]:
