@@ -93,10 +93,10 @@ def enough(fused: Fused, k: int) -> int:
 
     It takes k and a half of that to be above all that the passages after them can reach.
     """
-    scores, wanted = fused.scores, k + k // 2
-    if len(scores) <= 2 * wanted:
+    scores, margin = fused.scores, k + k // 2
+    if len(scores) <= 2 * margin:
         return len(scores)
-    below = np.flatnonzero(_reach(scores) < scores[wanted])
+    below = np.flatnonzero(_reach(scores) < scores[margin])
     first = max(2 * k, int(below[0])) if len(below) else len(scores)
     return first if 2 * first < len(scores) else len(scores)
 
@@ -114,13 +114,13 @@ def _reach(scores: Scores) -> Scores:
     return np.asarray((scores + further) * (1 + ROUNDING))
 
 
-def _spread(ids: Ids, found: Ids, scores: Scores, floor: float) -> Scores:
-    """Scores of `found` among `ids`, with floor -> 0 and the best -> 1. Where all are equal, all are best."""
+def _spread(ids: Ids, ranking: Ids, scores: Scores, floor: float) -> Scores:
+    """Scores of a ranking among `ids`, with floor -> 0 and the best -> 1. Where all are equal, all are best."""
     spread = np.zeros(len(ids))
-    if len(found):
+    if len(ranking):
         reach = float(np.max(scores)) - floor
-        values = (np.asarray(scores, dtype=np.float64) - floor) / reach if reach > 0 else np.ones(len(found))
-        spread[np.searchsorted(ids, found)] = values
+        values = (np.asarray(scores, dtype=np.float64) - floor) / reach if reach > 0 else np.ones(len(ranking))
+        spread[np.searchsorted(ids, ranking)] = values
     return spread
 
 

@@ -61,7 +61,7 @@ class Lexical(NamedTuple):
 
     `coverage`, n numbers in 0 … 1, is the share of the query's information that the words of a passage cover;
     `complete` are the passages with every word of the query that stands in at most half of all passages. `corrected`
-    has the words that no passage has, each with the most similar word that was searched for instead.
+    has the words that no passage has, each with the word that was searched for instead.
     """
 
     ids: list[int]

@@ -75,10 +75,10 @@ def _surveyed(place: Path, told_at: DeltaGenerator) -> bool:
         if not place.exists():
             raise SemsearchError(f"{place} does not exist.", "Check the path.")
         work = lambda: (admin.survey(place), _encoder(place)[1])  # noqa: E731
-        known = background.result(("survey", str(place)), work, "Counting files, and reading some of them …")
-        if known is None:
+        surveyed = background.result(("survey", str(place)), work, "Counting files, and reading some of them …")
+        if surveyed is None:
             return True  # one need not wait for it
-        estimate, why = known
+        estimate, why = surveyed
         messages.caption(described(estimate))
         if why:
             messages.caption(f"{why[0].upper()}{why[1:]}.")

@@ -75,8 +75,8 @@ def _refusal(error: Exception) -> JSONRPCError:
     with suppress(ValueError, TypeError, AttributeError):  # Python reads a surrogate, which the package refuses
         number = json.loads(line).get("id")
     wrong = "this line is no message of JSON-RPC in valid Unicode (an unpaired surrogate is no character)."
-    known = number if isinstance(number, int | str) else None
-    return JSONRPCError(jsonrpc="2.0", id=known, error=ErrorData(code=PARSE_ERROR, message=wrong))
+    request = number if isinstance(number, int | str) else None
+    return JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=PARSE_ERROR, message=wrong))
 
 
 def _end(service: Service, number: int) -> None:

@@ -134,12 +134,12 @@ def _units(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
 
 
 def _sequence(match: re.Match[str]) -> str:
-    kind, found = match.lastgroup, match[0]
-    if kind == "emoji" and unicodedata.category(found[0]) != "So":  # brackets and the like
-        return found
+    kind, text = match.lastgroup, match[0]
+    if kind == "emoji" and unicodedata.category(text[0]) != "So":  # brackets and the like
+        return text
     if kind in ("emoji", "flag"):  # the apostrophes make a sequence a phrase
-        return f" {''.join(map(_symbol, found))} "
-    return {"key": f" {match['key']} ", "part": " ", "am": _AM.get(found, ""), "note": f" {found}"}.get(str(kind), "")
+        return f" {''.join(map(_symbol, text))} "
+    return {"key": f" {match['key']} ", "part": " ", "am": _AM.get(text, ""), "note": f" {text}"}.get(str(kind), "")
 
 
 def _symbol(char: str) -> str:
