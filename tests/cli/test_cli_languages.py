@@ -64,6 +64,19 @@ def test_an_encoder_that_was_chosen_stays_and_the_command_that_helps_is_named(cl
     assert cli.ok("index", "-n", "notes").err.count("German") == 0  # an update repeats nothing
 
 
+def test_an_index_is_encoded_again_with_an_encoder_that_reads_it_unless_another_is_named(
+    cli: CommandLine, german: Path
+) -> None:
+    cli.ok("index", str(german), "-n", "notes", "-m", "hashing")
+    by_itself = cli.ok("reembed", "notes")
+    assert "multilingual" in by_itself.err and "German" in by_itself.err
+    assert cli.ok("info", "notes", "--json").json["spaces"][0]["reference"] == "multilingual"
+    named = cli.ok("reembed", "notes", "-m", "default")
+    assert "100% of the texts are in German" in named.err
+    assert "semsearch reembed notes -m multilingual" in named.err
+    assert "German" not in cli.ok("reembed", "notes", "-m", "multilingual").err
+
+
 def test_an_encoder_of_the_settings_stays(cli: CommandLine, german: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEMSEARCH_MODEL", "hashing")
     cli.ok("index", str(german), "-n", "notes")

@@ -12,8 +12,7 @@ from semsearch.cli.lookup import existing_index, trusted_encoder, use_device, wi
 from semsearch.cli.options import EncoderOptions, JsonFlag, ModelOption, NameArgument, NameOption, flag
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import sync_progress
-from semsearch.settings import load
-from semsearch.types import JsonObject, ReembedReport
+from semsearch.types import ReembedReport
 from semsearch.utils.quantities import count
 
 
@@ -34,16 +33,17 @@ def reembed(
     Files are not read. Searches use the present vectors until all new ones are there, with their vector index. After
     Ctrl-C or a crash, the same command goes on; with another MODEL it begins anew.
 
-    Without -m it goes on with the encoder of an unfinished run, else it takes the encoder of new indexes.
+    Without -m it goes on with the encoder of an unfinished run, else it takes that of a new index of such texts.
     """
     folder = existing_index(ctx.obj, name, named)
     use_device(options.device)
     with semsearch.Index.open(folder) as index:
-        reference = _reference(index.info()["spaces"], model, options)
+        reference = _reference(index, model, options)
         encoder = trusted_encoder(reference) if options.trust else reference
         with sync_progress(ctx.obj, f"encoding {folder.name}") as progress:
             report = index.reembed(encoder, keep_old=keep_old, progress=progress)
-    console.warn(report.warnings)
+        unread = semsearch.admin.unread_warning(index, semsearch.admin.languages_of_index(index))
+    console.warn([*report.warnings, unread] if unread else report.warnings)
     if report.replaced:
         console.note(f"the unfinished vectors of {report.replaced} were removed")
     if report.cut_tokens:
@@ -53,10 +53,15 @@ def reembed(
         console.note(f"to free the disk space of the removed vectors: semsearch compact {folder.name}")
 
 
-def _reference(spaces: list[JsonObject], model: str | None, options: EncoderOptions) -> str:
-    """The encoder that is wanted, with its options. Raises UsageError."""
-    begun = next((space["reference"] for space in spaces if space["state"] == "unfinished"), "")
-    return with_options(model or begun or load().model, options)
+def _reference(index: semsearch.Index, model: str | None, options: EncoderOptions) -> str:
+    """The encoder to change to, with its options. Raises UsageError."""
+    begun = next((space["reference"] for space in index.info()["spaces"] if space["state"] == "unfinished"), "")
+    usual, why = (
+        ("", "") if model or begun else semsearch.admin.usual_encoder(semsearch.admin.languages_of_index(index))
+    )
+    if why:
+        console.note(f"{why} (another: -m NAME)")
+    return with_options(model or begun or usual, options)
 
 
 def _in_words(report: ReembedReport) -> str:
