@@ -34,7 +34,6 @@ ISOLATED = True
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _HEADING = re.compile(r"(?:heading|title)\b", re.I)  # style names are English in every language's Word
 _OFF = {"0", "false", "off"}
-_NUMBERS = re.compile(r"\d+")
 _DELETED = {f"{_W}del", f"{_W}moveFrom"}
 _BLOCKS = {f"{_W}p", f"{_W}tbl", *FORMULAS}
 _RUN, _RUN_TEXT, _RUBY, _SYMBOL = f"{_W}r", {f"{_W}t", FORMULA_TEXT}, f"{_W}ruby", f"{_W}sym"
@@ -98,12 +97,8 @@ class _Reader:
         """Write the notes that nothing refers to, and what stands above and below the pages, each text once."""
         self._asides.extend(self._notes.values())
         self._write_asides()
-        self._writer.new_part()
         pages = [name for kind in ("header", "footer") for name in self._package.parts(self._package.main, kind)]
-        texts = {_NUMBERS.sub("", text): text for text in map(self._page_text, pages)}
-        for name, text in texts.items():
-            if name.strip():
-                self._writer.block(text)
+        self._writer.page_texts(map(self._page_text, pages))
 
     def _part(self, kind: str) -> Element:
         names = self._package.parts(self._package.main, f"{kind}s")

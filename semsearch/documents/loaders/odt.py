@@ -8,7 +8,6 @@ are anchored to; headers and footers stand at the end, each text once. Left out 
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -34,7 +33,6 @@ _ASIDES = {f"{_TEXT}note", f"{_OFFICE}annotation"}
 _SYMBOLS = {f"{_MATH}{name}" for name in ("mi", "mn", "mo", "mtext")}
 _UNREADABLE = {f"{_DRAW}object-ole": "embedded object", f"{_DRAW}image": "picture"}
 _UNREADABLE |= {f"{_SVG}title": "picture", f"{_SVG}desc": "picture", f"{_TEXT}tracked-changes": "deleted text"}
-_NUMBERS = re.compile(r"\d+")
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
@@ -77,11 +75,7 @@ class _Reader:
         body = self._content.find(f"{_OFFICE}body")
         if body is not None:
             self._write(body)
-        self._writer.new_part()
-        texts = {_NUMBERS.sub("", text): text for text in map(self._inner_text, self._on_many_pages())}
-        for name, text in texts.items():
-            if name.strip():
-                self._writer.block(text)
+        self._writer.page_texts(map(self._inner_text, self._on_many_pages()))
         return self._writer
 
     def _on_many_pages(self) -> Iterator[Element]:

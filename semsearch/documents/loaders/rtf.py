@@ -43,7 +43,6 @@ _TEXTS = {"text", "note", "box", "comment", "commentator", "pages"}
 _PROPERTIES = {"title": "title", "author": "author", "revtim": "date", "creatim": "created"}
 _CHARSETS = {128: 932, 129: 949, 134: 936, 136: 950, 161: 1253, 162: 1254, 163: 1258, 177: 1255, 178: 1256, 186: 1257}
 _CHARSETS |= {204: 1251, 222: 874, 238: 1250}
-_NUMBERS = re.compile(r"\d+")
 _HEADING = re.compile(r"(?:heading|überschrift|titre) ?(\d)|title$", re.I)
 
 
@@ -71,7 +70,7 @@ class _Reader:
         self._starred = False
         self._texts: dict[str, list[str]] = {place: [] for place in _TEXTS}  # of paragraphs that have not ended
         self._asides: list[tuple[str | None, str]] = []  # of this paragraph: the author of a comment, text
-        self._pages: dict[str, str] = {}  # headers and footers, without their numbers and as they are
+        self._pages: list[str] = []  # headers and footers
         self._name: list[str] = []  # of a style
         self._bytes = bytearray()
         self._units: list[int] = []  # of UTF-16
@@ -100,10 +99,7 @@ class _Reader:
             elif token["text"]:
                 self._add_bytes(token["text"].encode("latin-1"))
         self._end_paragraph()
-        self.writer.new_part()
-        for name, shown in self._pages.items():
-            if name.strip():
-                self.writer.block(shown)
+        self.writer.page_texts(self._pages)
 
     def _brace(self, brace: str) -> None:
         self._decoded()
@@ -230,7 +226,7 @@ class _Reader:
             return
         text = "\n".join(filter(None, map(str.strip, self._taken(place).split("\n"))))
         if place == "pages":
-            self._pages[_NUMBERS.sub("", text)] = text
+            self._pages.append(text)
         else:
             self._asides.append((self._taken("commentator") if place == "comment" else None, text))
 

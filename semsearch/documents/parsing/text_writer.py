@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from semsearch.documents.parsing.charset import storable
 from semsearch.types import Document, Mark, Metadata, Omission
 
 MOST_HEADING = 300  # characters: every passage below it is stored with its heading
+_NUMBERS = re.compile(r"\d+")
 
 
 class TextWriter:
@@ -69,6 +71,13 @@ class TextWriter:
         self._page = self._heading = None
         if self._marks:
             self._mark(len("\n\n") if self._length else 0)
+
+    def page_texts(self, texts: Iterable[str]) -> None:
+        """Add what stands on many pages, such as headers, as a new part: each once, whatever the number of its page."""
+        self.new_part()
+        for name, text in {_NUMBERS.sub("", text): text for text in texts}.items():
+            if name.strip():
+                self.block(text)
 
     def remark(self, author: str, text: str) -> None:
         """Add what somebody has written about the text, in brackets, so that it is not taken for the text itself."""
