@@ -181,7 +181,11 @@ def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roo
     scopes = [path.resolve() for path in paths] or [Path(root.path) for root in roots.roots]
     if all(map(absence, scopes)):
         listed = ", ".join(str(scope) for scope in scopes)
-        raise NotFound(f"none of what this index follows is there: {listed}.", "Nothing was changed.")
+        raise NotFound(
+            f"none of what this index follows is there: {listed}.",
+            "Nothing was changed. Where it has moved, name its new place, and its documents follow.",
+            "Nothing was changed. Where it has moved, its documents follow: semsearch index NEW_PLACE -n NAME",
+        )
     for scope in scopes:  # without a PATH the options apply to everything that is followed
         above = roots.covering(scope)
         root = above or Root(str(scope))

@@ -13,7 +13,11 @@ from semsearch.types import Document, Passage
 from semsearch.utils.passage_context import context, identifier_words
 from semsearch.utils.vectors import check_storable
 
-_LEADERS = re.compile(r"(?:\.[ \t]?){4,}[ \t]*[\divxlcIVXLC]{1,5}[ \t]*$|…{2,}[ \t]*\d{1,5}[ \t]*$", re.M)
+_LISTED = re.compile(  # a dotted leader and its page, or an item of a list in Markdown that is a link within the file
+    r"(?:\.[ \t]?){4,}[ \t]*[\divxlcIVXLC]{1,5}[ \t]*$|…{2,}[ \t]*\d{1,5}[ \t]*$"
+    r"|^[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+\[[^\n]{1,200}\]\(#[^)\n]*\)[ \t]*$",
+    re.M,
+)
 
 
 def checked(entry: Entry, dim: int) -> Entry:
@@ -39,15 +43,15 @@ def furniture(document: Document, passages: Sequence[Passage]) -> list[int]:
 
 
 def _lists_pages(text: str) -> bool:
-    """Whether it is a table of contents with dotted leaders.
+    """Whether it is a table of contents with dotted leaders, or one of links in Markdown.
 
     >>> _lists_pages("1 Pumps ........ 7\\n2 Valves . . . . . 12\\n3 Index ....... iv"), _lists_pages("Wait ... what?")
     (True, False)
     """
-    if "..." not in text and ". . ." not in text and "…" not in text:
+    if not any(sign in text for sign in ("...", ". . .", "…", "](#")):
         return False
     lines = text.split("\n")
-    return 2 * len(_LEADERS.findall(text)) > len(lines) > 2
+    return 2 * len(_LISTED.findall(text)) > len(lines) > 2
 
 
 def keywords(document: Document, passage: Passage) -> str:

@@ -252,6 +252,12 @@ def test_a_message_whose_parts_cannot_be_told_apart_is_its_text(parameter: str, 
     assert "The kettle boils." in document.text and "attachments" not in document.metadata
 
 
+def test_what_stands_around_the_parts_of_a_message_is_counted(tmp_path: Path) -> None:
+    parts = "This is MIME.\n--B\nContent-Type: text/plain\n\nThe kettle boils.\n--B--\nSent by the list.\n"
+    document = one(written(tmp_path, "a.eml", f'{HEAD}Content-Type: multipart/mixed; boundary="B"\n\n{parts}'))
+    assert document.omissions == (Omission("text around the parts", len("ThisisMIME.Sentbythelist.")),)
+
+
 @pytest.mark.parametrize(("kind", "only"), [("image/png", "picture"), ("application/x-own", "attachment")])
 def test_a_message_of_files_alone_says_so(kind: str, only: str, tmp_path: Path) -> None:
     head = f"From: a@example.org\nContent-Type: {kind}\nContent-Transfer-Encoding: base64\n\n"

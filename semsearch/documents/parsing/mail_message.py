@@ -57,10 +57,12 @@ def items(raw: bytes, place: str = "") -> Iterator[Document | Enclosed]:
     attached = _write_texts(message, writer)
     if banner:
         writer.omit("banner", banner)
+    if around := f"{message.preamble or ''}{message.epilogue or ''}".strip():
+        writer.omit("text around the parts", around)
     names = _distinct([_file_name(part) for part in attached])
     readable = [_readable(name, part) for name, part in zip(names, attached, strict=True)]
-    for part, name in zip(attached, readable, strict=True):
-        if PurePath(name).suffix.lower() not in LOADERS:
+    for part, called in zip(attached, readable, strict=True):
+        if PurePath(called).suffix.lower() not in LOADERS:
             writer.omit("picture" if part.get_content_maintype() == "image" else "attachment")
     metadata = _metadata(message)
     whole = metadata | {"attachments": names} if names else metadata
@@ -68,10 +70,10 @@ def items(raw: bytes, place: str = "") -> Iterator[Document | Enclosed]:
     yield Document(place, text, whole, title or None, marks, omissions=writer.omissions)
     inherited: JsonObject = {key: metadata[key] for key in ("author", "date") if key in metadata}
     inherited |= {"message": title} if title else {}
-    for part, name in zip(attached, names, strict=True):
+    for part, name, called in zip(attached, names, readable, strict=True):
         content = _content(part)
         if content:
-            yield Enclosed(f"{place}/{name}" if place else f"#{name}", _readable(name, part), content, inherited)
+            yield Enclosed(f"{place}/{name}" if place else f"#{name}", called, content, inherited)
 
 
 def _write_texts(message: Message, writer: TextWriter) -> list[Message]:
