@@ -891,7 +891,7 @@ def test_a_list_of_pages_with_dotted_leaders_is_furniture(made: tuple[StoreWrite
 
 def test_a_list_of_links_within_a_note_is_furniture(made: tuple[StoreWriter, Space]) -> None:
     writer, space = made
-    contents = "# Pumps\n\n- [Valves](#valves)\n  - [Of brass](#of-brass)\n1. [Index [A]](#index-a)\n"
+    contents = "# Pumps\n\n- [Valves](#valves)\n  - [Of brass](#of-brass)\n1) [Index [A]](#index-a)\n"
     links = "- [Valves](valves.md)\n- [Index](index.md)\n- [Brass](#brass), the most common one\n"
     writer.replace([entry("toc", contents), entry("links", links)], space.id)
     last = writer.reader.owners(all_ids(writer.reader), furniture=True)
