@@ -50,8 +50,8 @@ def _lists_pages(text: str) -> bool:
     """
     if not any(sign in text for sign in ("...", ". . .", "…", "](#")):
         return False
-    lines = text.split("\n")
-    return 2 * len(_LISTED.findall(text)) > len(lines) > 2
+    lines = sum(not line.isspace() for line in text.splitlines() if line)
+    return 2 * len(_LISTED.findall(text)) > lines > 2
 
 
 def keywords(document: Document, passage: Passage) -> str:
