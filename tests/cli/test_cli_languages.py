@@ -77,6 +77,14 @@ def test_an_index_is_encoded_again_with_an_encoder_that_reads_it_unless_another_
     assert "German" not in cli.ok("reembed", "notes", "-m", "multilingual").err
 
 
+def test_texts_that_the_encoder_does_not_read_are_compared_with_a_warning(cli: CommandLine) -> None:
+    pair = "Die Katze schläft auf dem Sofa und schnurrt.", "The cat is asleep on the sofa."
+    english = cli.ok("sts", *pair, "-m", "default")
+    assert "default reads English, not the language of 50% of the texts" in english.err
+    assert "-m multilingual" in english.err
+    assert not cli.ok("sts", *pair, "-m", "multilingual").err and not cli.ok("sts", pair[1], pair[1]).err
+
+
 def test_an_encoder_of_the_settings_stays(cli: CommandLine, german: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEMSEARCH_MODEL", "hashing")
     cli.ok("index", str(german), "-n", "notes")

@@ -23,9 +23,12 @@ from semsearch.errors import UnknownName, UsageError
 from semsearch.evaluation.papers import figures
 from semsearch.evaluation.sts import StsResult
 from semsearch.settings import data_folder
+from semsearch.utils.languages.detection import MOST, is_readable, listed
 
 Encoders = Mapping[str, semsearch.Encoder]  # by the name on the command line
 Comparison = dict[str, float | None]  # cosine and strength
+SAMPLED = 200  # texts, for their languages
+ENOUGH = 0.1  # the share that an encoder may fail to read, as of an index
 
 
 def sts(
@@ -80,6 +83,7 @@ def sts(
         sts_benchmark.show(ctx.obj, benchmark, names, options, output)
         return
     encoders: Encoders = {name: load_encoder(ctx.obj, name, options) for name in names}
+    _warn_of_unread(encoders, texts or [text for a, b, _ in triples for text in (a, b)])
     if matrix:
         _print_matrix(texts, encoders, output.as_json)
         return
@@ -102,6 +106,19 @@ def _check_options(tasks: Sequence[str] | None, pairs: str | None, output: Figur
         raise UsageError("--report needs a public test set.", "Name one, for example: --task stsb")
     if output.figure and not tasks and not pairs:
         raise UsageError("--figure needs pairs with human scores.", "Pass --pairs FILE, or --task stsb.")
+
+
+def _warn_of_unread(encoders: Encoders, texts: Sequence[str]) -> None:
+    """Name the encoders that cannot read more than a tenth of the texts: a cosine then says nothing."""
+    sample = texts[:: max(1, len(texts) // SAMPLED)]
+    for name, encoder in encoders.items():
+        unread = sum(not is_readable(text, encoder.languages) for text in sample)
+        if unread > ENOUGH * len(sample):
+            text = (
+                f"{name} reads {listed(encoder.languages)}, not the language of {unread / len(sample):.0%} of the texts"
+            )
+            move = " To compare texts in many languages: -m multilingual" if len(encoder.languages) <= MOST else ""
+            console.warn([f"{text}, whose cosines say nothing.{move}"])
 
 
 def _gold(triples: Sequence[tuple[str, str, float | None]], output: FigureOptions) -> list[float]:
