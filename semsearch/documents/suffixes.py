@@ -45,19 +45,25 @@ BY_LOADER = {loader: tuple(suffixes.split()) for loader, suffixes in _TABLE.item
 LOADERS = {suffix: loader for loader, suffixes in BY_LOADER.items() for suffix in suffixes}
 PACKED = BY_LOADER["compressed"]
 _SECTION = re.compile(r"\.[1-9][a-z]{0,3}")  # of the manual: ls.1, perlop.3pm
+_TEXTS = re.compile(  # that have no suffix of their own: README.gz, changelog.Debian.gz
+    r"(?:authors|changelog|changes|contributors|copyright|faq|history|install|license|news|readme|thanks|todo)"
+    r"(?:\.debian)?",
+    re.I,
+)
 _RECORD_BY_RECORD = ("jsonl", "csv", "tsv", "sqlite", "mbox", "warc")
 STREAMED = tuple(suffix for loader in _RECORD_BY_RECORD for suffix in BY_LOADER[loader])
 """Suffixes of files without a limit of size, as they are never in memory as a whole."""
 
 
 def is_packed_text(name: str) -> bool:
-    """Whether a file with a suffix of PACKED has a name in it that a loader reads: not "src.tar.gz".
+    """Whether a file with a suffix of PACKED has a name in it that is that of a text: not "src.tar.gz".
 
     >>> is_packed_text("notes.txt.gz"), is_packed_text("ls.1.gz"), is_packed_text("src.tar.gz"), is_packed_text("a.gz")
     (True, True, False, False)
     """
-    inner = PurePath(PurePath(name).stem).suffix.lower()
-    return inner in LOADERS or _SECTION.fullmatch(inner) is not None
+    stem = PurePath(name).stem
+    inner = PurePath(stem).suffix.lower()
+    return inner in LOADERS or _SECTION.fullmatch(inner) is not None or _TEXTS.fullmatch(stem) is not None
 
 
 def is_page_of_manual(name: str) -> bool:

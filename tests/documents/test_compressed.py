@@ -34,6 +34,15 @@ def test_a_compressed_text_is_read_as_the_file_within(suffix: str, tmp_path: Pat
         assert index.get("x")["metadata"] == {"year": 2020}
 
 
+@pytest.mark.parametrize("name", ["README.gz", "changelog.Debian.gz", "NEWS.xz"])
+def test_a_compressed_text_may_be_known_by_its_whole_name(name: str, tmp_path: Path) -> None:
+    pack = lzma.compress if name.endswith(".xz") else gzip.compress
+    written(tmp_path, name, pack(b"The kettle boils."))
+    with Index.create(tmp_path / "index", encoder="hashing") as index:
+        assert index.sync([tmp_path / name]).added == 1
+        assert index.get(name)["text"] == "The kettle boils."
+
+
 def test_archives_and_other_binary_files_are_left_as_before(tmp_path: Path) -> None:
     for name in ("src.tar.gz", "core.gz", "photo.png.gz"):
         written(tmp_path, name, gzip.compress(b"x"))

@@ -250,7 +250,7 @@ def test_a_page_with_its_script_in_the_head_says_so(tmp_path: Path, head: str) -
     assert item.reason == "no text found in it, only script (4 letters)"
 
 
-@pytest.mark.parametrize("box", ['role="doc-endnotes"', 'class="footnotes"', 'class="post-endnotes"'])
+@pytest.mark.parametrize("box", ['role="doc-endnotes"', 'class="footnotes"', 'class="post-endnotes"', 'role="note"'])
 def test_notes_below_the_main_part_stay(tmp_path: Path, box: str) -> None:
     document = page(tmp_path, f"<main>{FILLER}</main><section {box}><ol><li>Measured in March.</li></ol></section>")
     assert "Measured in March." in document.text and document.omissions == ()

@@ -183,10 +183,7 @@ class Content:
         is_site_map = self._sizes.has_heading(element) and self._sizes.is_mostly_links(self.root)
         if element.tag in ("p", "div") and self._sizes.is_link_bar(element) and not is_site_map:
             return "navigation"
-        is_note = (element.get("role") or "").startswith("doc-") or _NOTES.search(
-            element.get("class") or ""
-        ) is not None
-        is_beside = is_outside and element.tag != "aside" and not is_note and self._is_short(element)
+        is_beside = is_outside and not _is_aside(element) and self._is_short(element)
         return "text beside the main part" if is_beside else ""
 
     def _is_short(self, element: Element) -> bool:
@@ -273,6 +270,13 @@ def _is_hidden(element: Element) -> bool:
         or element.get("aria-hidden") == "true"
         or _HIDDEN.search(element.get("style") or "") is not None
     )
+
+
+def _is_aside(element: Element) -> bool:
+    """Whether it stands beside the content and belongs to it: an aside, or footnotes."""
+    role = element.get("role") or ""
+    is_note = role.startswith("doc-") or _NOTES.search(element.get("class") or "") is not None
+    return element.tag == "aside" or role in ("complementary", "note") or is_note
 
 
 def _is_opener(element: Element) -> bool:
