@@ -77,6 +77,16 @@ def test_an_index_is_encoded_again_with_an_encoder_that_reads_it_unless_another_
     assert "German" not in cli.ok("reembed", "notes", "-m", "multilingual").err
 
 
+def test_programs_are_told_in_json_what_the_encoder_does_not_read(cli: CommandLine, german: Path) -> None:
+    reports = [
+        cli.ok("index", str(german), "-n", "notes", "-m", "default", "--json"),
+        cli.ok("reembed", "notes", "-m", "cot-small", "--json"),
+    ]
+    for report in reports:
+        (warning,) = report.json["warnings"]
+        assert "semsearch reembed notes -m multilingual" in warning and report.err.count("-m multilingual") == 1
+
+
 def test_texts_that_the_encoder_does_not_read_are_compared_with_a_warning(cli: CommandLine) -> None:
     pair = "Die Katze schläft auf dem Sofa und schnurrt.", "The cat is asleep on the sofa."
     english = cli.ok("sts", *pair, "-m", "default")

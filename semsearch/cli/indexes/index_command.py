@@ -150,8 +150,9 @@ class IndexJob:
         with ExitStack() as stack:
             sample = self._languages()
             index, created = self._open(stack, sample)
-            if sample is not None and (unread := semsearch.admin.unread_warning(index, sample)):
-                console.warn([unread])
+            unread = "" if sample is None else semsearch.admin.unread_warning(index, sample)
+            warned = [unread] if unread else []
+            console.warn(warned)
             try:
                 report = self._sync(index)
             except BaseException:
@@ -168,7 +169,9 @@ class IndexJob:
             exists = semsearch.admin.exists(self.folder) or dry
             failed = index_report.nothing_read(report, [path for path in self.source.paths if path.is_file()])
             strict, as_json = self.run.strict, self.run.as_json
-            index_report.show(report, self.options, strict=strict, as_json=as_json, exists=exists, failed=failed)
+            index_report.show(
+                report, self.options, strict=strict, as_json=as_json, exists=exists, failed=failed, warned=warned
+            )
 
     def _follow(self, *, poll: bool) -> None:
         console.note(f"watching the files of {self.folder.name}; press Ctrl-C to stop")

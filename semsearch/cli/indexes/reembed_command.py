@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
@@ -42,8 +42,9 @@ def reembed(
         encoder = trusted_encoder(reference) if options.trust else reference
         with sync_progress(ctx.obj, f"encoding {folder.name}") as progress:
             report = index.reembed(encoder, keep_old=keep_old, progress=progress)
-        unread = semsearch.admin.unread_warning(index, semsearch.admin.languages_of_index(index))
-    console.warn([*report.warnings, unread] if unread else report.warnings)
+        if unread := semsearch.admin.unread_warning(index, semsearch.admin.languages_of_index(index)):
+            report = replace(report, warnings=(*report.warnings, unread))
+    console.warn(report.warnings)
     if report.replaced:
         console.note(f"the unfinished vectors of {report.replaced} were removed")
     if report.cut_tokens:

@@ -17,12 +17,19 @@ LISTED = 10  # skipped files that are named on stderr; `info` names them all
 
 
 def show(
-    report: SyncReport, options: Options, *, strict: bool, as_json: bool, exists: bool, failed: SemsearchError | None
+    report: SyncReport,
+    options: Options,
+    *,
+    strict: bool,
+    as_json: bool,
+    exists: bool,
+    failed: SemsearchError | None,
+    warned: Sequence[str] = (),
 ) -> None:
     """Print warnings and skipped files to stderr, counts to stdout.
 
     `exists`: the index was not removed for want of documents. With `strict`, exit 5 if anything was skipped; else the
-    command ends with `failed`, if any.
+    command ends with `failed`, if any. `warned`: warnings that were printed before the run.
     """
     counts, warnings = report.document_counts(), _warnings(report, exists or failed is not None)
     console.warn(warnings)
@@ -38,7 +45,8 @@ def show(
         kinds = letters_by_kind(report.left_out)
         console.note(f"left out: {kinds} in {count(report.left_out_files, 'file')}{listed}")
     summary = {"index": report.index, "documents": counts, "passages": report.passages, "vectors": report.vectors}
-    summary |= {"skipped": [asdict(item) for item in report.skipped], "took_s": report.took_s, "warnings": warnings}
+    summary |= {"skipped": [asdict(item) for item in report.skipped], "took_s": report.took_s}
+    summary |= {"warnings": [*warned, *warnings]}
     summary |= {"left_out": dict(report.left_out), "left_out_files": report.left_out_files}
     summary |= {"dry_run": True} if report.dry_run else {}
     listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
