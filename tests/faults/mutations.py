@@ -1,10 +1,11 @@
-"""Damaged variants of a valid file: of its bytes, of its words, and of what is inside a zip archive or a PDF.
+"""Damaged variants of a valid file: of its bytes, its words, and what is inside a compressed file, an archive or a PDF.
 
 The same seed gives the same variant. A variant has at most `LONGEST` bytes.
 """
 
 from __future__ import annotations
 
+import gzip
 import io
 import random
 import re
@@ -45,6 +46,8 @@ def variant(name: str, corpus: Sequence[bytes], seed: int) -> bytes:
         ways = [of_bytes, of_words, of_objects, of_objects]
     elif data.startswith(b"SQLite"):
         ways = [of_bytes, of_header, of_pages]
+    elif data.startswith(b"\x1f\x8b"):
+        ways = [of_bytes, of_compressed, of_compressed]
     return chance.choice(ways)(data, other, chance)[:LONGEST]
 
 
@@ -74,6 +77,11 @@ def _instead(piece: bytes, other: bytes, chance: random.Random) -> bytes:
             piece[::-1],
         )
     )
+
+
+def of_compressed(data: bytes, other: bytes, chance: random.Random) -> bytes:
+    """The words of a compressed text changed, and compressed again."""
+    return gzip.compress(of_words(gzip.decompress(data), gzip.decompress(other), chance))
 
 
 def of_words(data: bytes, other: bytes, chance: random.Random) -> bytes:

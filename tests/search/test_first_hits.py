@@ -48,9 +48,9 @@ def test_the_hits_are_the_same_whether_some_or_all_documents_are_looked_up(
     chance, asked = random.Random(6), list[tuple[int, int | None]]()
     owners = LocalReader.owners
 
-    def counted(reader: LocalReader, ids: Sequence[int], *, first: int | None = None) -> dict[int, int]:
+    def counted(reader: LocalReader, ids: Sequence[int], *, first: int | None = None, **which: bool) -> dict[int, int]:
         asked.append((len(ids), first))
-        return owners(reader, ids, first=first)
+        return owners(reader, ids, first=first, **which)
 
     monkeypatch.setattr(LocalReader, "owners", counted)
     for n in range(24):

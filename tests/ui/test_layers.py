@@ -17,6 +17,7 @@ PACKAGES = (
 )
 SHARED = {
     "semsearch.utils.quantities.count",  # the one wording of numbers that commands and pages have in common
+    "semsearch.utils.quantities.letters_by_kind",
     "semsearch.utils.quantities.rounded_down",
     "semsearch.search.page_names.page_name",  # and of the pages of documents
     "semsearch.documents.suffixes.BY_LOADER",  # and of the files that are Markdown

@@ -106,7 +106,7 @@ def test_judgements_of_documents_by_other_names_are_told(notes: Path) -> None:
         (" \n", TREC, "queries.tsv contains no query"),
         ('{"id": "q1"}\n', TREC, "queries.tsv:1: a query needs a `text`"),
         ('q1\tsomething\n{"id": \n', TREC, "queries.tsv:2: broken JSON"),
-        ("q1\t\n", TREC, "queries.tsv: query 'q1' has no text"),
+        ("q1\t\n", TREC, "queries.tsv:1: the query is empty"),
         (QUERIES, "q9 0 a.txt 1\n", "qrels.tsv: 1 of 1 judged queries are not in queries.tsv, the first is 'q9'"),
     ],
 )
