@@ -135,7 +135,7 @@ FILES: dict[str, Callable[[Path], None]] = {
     "id.jsonl": _text(lambda: f"{json.dumps({'id': 'x' * 100_000, 'text': 'a'})}\n" * 2),
     "columns.csv": _text(lambda: ",".join(map(str, range(1_000_000))) + ",text\n" + "a\n" * 1000),
     "line.csv": _text(lambda: "text\n" + "word " * 5_000_000 + "\nthe next row\n"),
-    "quote.csv": _text(lambda: 'text\n"' + "word\n" * 2_097_500),
+    "quote.csv": _text(lambda: 'text\n"' + ("word " * 999 + "word\n") * 2_100),
     "brackets.md": _text(lambda: "# " + "[" * 500_000),
     "links.md": _text(lambda: "# [](" * 100_000),
     "items.md": _text(lambda: "- a\n" * 200_000),

@@ -135,11 +135,16 @@ def _types(path: Path, table: Layout, fields: Fields, most: int) -> list[str]:
                 break
             if len(row.cells) > len(columns):  # it is skipped
                 continue
+            closed = False
             for at in open_:
-                if at < len(row.cells) and (cell := row.cells[at].strip()):
+                if at >= len(row.cells):  # of a million columns, a short row has a few
+                    break
+                if cell := row.cells[at].strip():
                     kind = _type(cell)
                     types[at] = kind if types[at] in ("", kind) else "text"
-            open_ = [at for at in open_ if types[at] != "text"]
+                    closed |= types[at] == "text"
+            if closed:
+                open_ = [at for at in open_ if types[at] != "text"]
     return types
 
 
