@@ -114,6 +114,14 @@ def test_a_drawing_within_a_text_is_its_kind_and_size(uri: str, tmp_path: Path) 
     assert document.text == f"The hinge ![a]([image/svg+xml, {len(uri)} bytes]) and the screws.\n"
 
 
+@pytest.mark.parametrize("text", ["data:image/svg+xml,<svg " * 40_000, "data:image/svg+xml,<svg " + "d" * 1_000_000])
+def test_drawings_without_an_end_take_linear_time(text: str, tmp_path: Path) -> None:
+    file = written(tmp_path, "a.txt", text)
+    began = time.process_time()
+    assert one(file).text == text
+    assert time.process_time() - began < 5
+
+
 def test_headings_stay_where_their_texts_are(tmp_path: Path) -> None:
     parts = "".join(f"# Part {number}\n\nText {number} {URI} here.\n\n" for number in range(5))
     document = one(written(tmp_path, "a.md", parts))

@@ -20,7 +20,8 @@ LEAST_CODE = 1000  # letters of a line of minified code
 _LONG = re.compile(rf"base64,|(?=\D*\d)[A-Za-z0-9+/_-]{{{LEAST_WIDTH}}}|.{{{LEAST}}}")
 _URI = re.compile(r"data:([\w.+-]{1,60}/[\w.+-]{1,60})?(?:;[\w=.+-]{1,60}){0,5};base64,[A-Za-z0-9+/=_%-]{40,}", re.I)
 _SVG = re.compile(
-    r"data:image/svg\+xml[^,\s]{0,60},(?:<|%3C)svg.{0,100000}?(?:</|%3C/|%3C%2F)svg(?:>|%3E)", re.I | re.S
+    r"data:image/svg\+xml[^,\s]{0,60},(?:<|%3C)svg(?:[^d]|d(?!ata:)){0,100000}?(?:</|%3C/|%3C%2F)svg(?:>|%3E)",
+    re.I | re.S,
 )
 _WORD = re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{LEAST},}}+={{0,2}}")
 _LINE = rf"[A-Za-z0-9+/]{{{LEAST_WIDTH},}}+={{0,2}}"
