@@ -44,7 +44,7 @@ _TABLE = {
 BY_LOADER = {loader: tuple(suffixes.split()) for loader, suffixes in _TABLE.items()}
 LOADERS = {suffix: loader for loader, suffixes in BY_LOADER.items() for suffix in suffixes}
 PACKED = BY_LOADER["compressed"]
-_SECTION = re.compile(r"\.[1-9][a-z]{0,3}")  # of the manual: ls.1, perlop.3pm
+_SECTION = re.compile(r"[1-9][a-z]{0,3}")  # of the manual: ls.1, perlop.3pm
 _TEXTS = re.compile(  # that have no suffix of their own: README.gz, changelog.Debian.gz
     r"(?:authors|changelog|changes|contributors|copyright|faq|history|install|license|news|readme|thanks|todo)"
     r"(?:\.debian)?",
@@ -63,9 +63,10 @@ def is_packed_text(name: str) -> bool:
     """
     stem = PurePath(name).stem
     inner = PurePath(stem).suffix.lower()
-    return inner in LOADERS or _SECTION.fullmatch(inner) is not None or _TEXTS.fullmatch(stem) is not None
+    return inner in LOADERS or is_page_of_manual(stem.lower()) or _TEXTS.fullmatch(stem) is not None
 
 
 def is_page_of_manual(name: str) -> bool:
     """Whether a name may be that of a page of the manual, whatever suffix it has before: "resolv.conf.5"."""
-    return _SECTION.fullmatch(PurePath(name).suffix) is not None
+    stem, _, suffix = name.rpartition(".")  # not by PurePath: every file of an update is asked
+    return bool(stem) and _SECTION.fullmatch(suffix) is not None

@@ -32,5 +32,5 @@ def reason(omissions: Sequence[Omission], where: str = "it") -> str:
     >>> reason([Omission("script", 4100), Omission("picture", 0)]), reason([])
     ('no text found in it, only script (4,100 letters), picture', 'no text found in it')
     """
-    only = letters_by_kind({each.kind: each.letters for each in omissions})
+    only = letters_by_kind(dict(omissions))
     return f"no text found in {where}{only and f', only {only}'}"

@@ -108,7 +108,7 @@ class FileReader:
     @property
     def omissions(self) -> tuple[Omission, ...]:
         """What was left out of the documents read so far."""
-        return tuple(Omission(kind, letters) for kind, letters in self._omitted.items())
+        return tuple(map(Omission._make, self._omitted.items()))
 
     def items(self, limits: Limits) -> Iterator[Document | Skipped]:
         """The documents from the start on, and the records that cannot be read, also those before it."""
@@ -140,7 +140,7 @@ class FileReader:
 
     def omit(self, omissions: Sequence[Omission]) -> None:
         """Count what was left out of some of its documents."""
-        self._omitted.update({each.kind: each.letters for each in omissions})
+        self._omitted.update(dict(omissions))
 
     def _advance(self, place: Place | None, item: Document | Skipped) -> None:
         if place == self._place or self._place is None:  # the beginning of a line is read again the next time

@@ -35,7 +35,7 @@ def left_out(reader: StoreReader) -> dict[str, dict[str, int]]:
     with reader.snapshot():
         prefixes = dict(Roots.of(reader.state().recipe).bases)
         return {
-            prefixes.get(source.root, "") + source.path: {each.kind: each.letters for each in source.omissions}
+            prefixes.get(source.root, "") + source.path: dict(source.omissions)
             for source in reader.sources()
             if source.omissions and source.documents
         }

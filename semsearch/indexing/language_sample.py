@@ -12,6 +12,7 @@ from typing import TypeVar
 from semsearch.documents import loaders
 from semsearch.errors import SemsearchError
 from semsearch.indexing.sources import Roots, SourceFile, SyncOptions, plan, walked
+from semsearch.stores import base
 from semsearch.stores.protocol import StoreReader
 from semsearch.types import Document
 from semsearch.utils.languages import detection
@@ -19,7 +20,6 @@ from semsearch.utils.languages import detection
 FILES, DOCUMENTS, PARTS = 24, 5, 4  # of all files; of one of them; of a document
 LETTERS = 500  # of a part
 LARGEST = 2**18  # bytes of a file that is read for this: it is read again when it is indexed
-PASSAGES = 200  # of an index
 ENOUGH = 0.1  # the share that an encoder may fail to read before it is worth a word
 T = TypeVar("T")
 
@@ -55,8 +55,7 @@ def of_files(paths: Sequence[Path], options: SyncOptions) -> LanguageSample:
 
 def of_passages(reader: StoreReader) -> LanguageSample:
     """A sample of what is stored."""
-    ids = reader.passage_ids()
-    return LanguageSample(tuple(passage.text for passage in reader.passages(ids[:: max(1, len(ids) // PASSAGES)])))
+    return LanguageSample(base.sampled_texts(reader))
 
 
 def _texts(file: SourceFile) -> Iterator[str]:

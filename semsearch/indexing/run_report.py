@@ -56,7 +56,7 @@ class RunReport:
 
     def omit(self, omissions: Sequence[Omission]) -> None:
         """Count what was left out of a file."""
-        self._left_out.update({each.kind: each.letters for each in omissions})
+        self._left_out.update(dict(omissions))
         self._left_out_files += bool(omissions)
 
     def left_out(self) -> LeftOut:

@@ -84,7 +84,8 @@ class Searcher:
         """The hits for each of many queries. Their texts are encoded in one call, and each reports its share."""
         for query in queries:
             check(query)
-        texts = list(dict.fromkeys(text for query in queries for text, _ in self._to_encode(query)))
+        readable = [self._readable(query, has_vector=False) for query in queries]
+        texts = list(dict.fromkeys(text for query in readable for text, _ in self._to_encode(query)))
         if len(texts) < 2:
             return [self._search(query, self.queries) for query in queries]
         began = time.perf_counter()
@@ -144,8 +145,7 @@ class Searcher:
         languages = self._languages()
         text = f"{self._space.name} reads {detection.listed(languages)}, not the language of this query, which was "
         text += "answered by its words alone, without strengths."
-        move = f" To search in many languages: semsearch reembed {self._reader.name} -m multilingual"
-        return text + move if len(languages) <= detection.MOST else text
+        return text + detection.advice(languages, "search", f"semsearch reembed {self._reader.name} -m multilingual")
 
     def _to_encode(self, query: Query, *, has_vector: bool = False) -> list[tuple[str, float]]:
         """The texts of a query that need a vector, each with its weight. Raises UsageError without an encoder.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from semsearch.stores.records import StoreState
     from semsearch.types import Ids, JsonObject, Metadata
 
+SAMPLED = 200  # passages
 AT_ONCE = 1000  # passages that are read together
 
 
@@ -125,6 +126,12 @@ def texts(reader: StoreReader) -> Iterator[str]:
     ids = reader.passage_ids()
     for at in range(0, len(ids), AT_ONCE):
         yield from (passage.text for passage in reader.passages(ids[at : at + AT_ONCE]))
+
+
+def sampled_texts(reader: StoreReader) -> tuple[str, ...]:
+    """The texts of some SAMPLED passages, evenly. Raises Corrupt."""
+    ids = reader.passage_ids()
+    return tuple(passage.text for passage in reader.passages(ids[:: max(1, len(ids) // SAMPLED)]))
 
 
 def without_vector(reader: StoreReader, space: int) -> Ids:

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from semsearch.stores import base
 from semsearch.utils import strength, user_cache
 from semsearch.utils.languages import detection
 from semsearch.utils.late_numpy import np
@@ -27,11 +28,10 @@ if TYPE_CHECKING:
     from semsearch.stores.records import Space
     from semsearch.types import EncoderProtocol, Vectors
 
-FOLDER = Path(__file__).parents[1] / "utils" / "languages" / "questions"
+FOLDER = Path(detection.__file__).with_name("questions")
 ENGLISH = "en"
 DEPTH = 10  # hits of a question, by meaning and by words
-SAMPLED = 200  # passages, for the languages of an index
-LEAST_SHARE = 0.05  # of them, from which on an index is asked in their language
+LEAST_SHARE = 0.05  # of the sampled passages, from which on an index is asked in their language
 
 
 @cache
@@ -47,9 +47,7 @@ def questions(language: str = ENGLISH) -> list[tuple[str, ...]]:
 
 def languages_of(reader: StoreReader) -> tuple[str, ...]:
     """English, and the languages of a sample of the passages that there are questions in."""
-    ids = reader.passage_ids()
-    sample = reader.passages(ids[:: max(1, len(ids) // SAMPLED)].tolist())
-    counted = [detection.language(passage.text) for passage in sample]
+    counted = [detection.language(text) for text in base.sampled_texts(reader)]
     least = LEAST_SHARE * len(counted)
     return tuple(sorted(each for each in languages() if each == ENGLISH or counted.count(each) > least))
 
@@ -70,7 +68,7 @@ def measure(
         for language in languages_of(reader) if asked_in is None else asked_in:
             texts = [text for forms in questions(language) for text in forms]
             tokens = np.reshape(encoder.count_tokens(texts), (-1, 2))
-            cosines, coverage = _hits(reader, space, texts, _vectors(encoder, language))
+            cosines, coverage = _hits(reader, space, texts, _vectors(encoder, language, texts))
             nulls.append(strength.null(language, tokens, cosines, coverage))
     return NullDistribution(tuple(nulls), passages)
 
@@ -99,10 +97,9 @@ def _rows(reader: StoreReader, space: Space, ids: list[int]) -> Iterator[tuple[i
         yield from zip(some.tolist(), rows, strict=True)
 
 
-def _vectors(encoder: EncoderProtocol, language: str) -> Vectors:
-    """The unit vectors (texts, d) of the questions, line by line."""
+def _vectors(encoder: EncoderProtocol, language: str, texts: list[str]) -> Vectors:
+    """The unit vectors (texts, d) of the questions of a language, line by line."""
     name = f"null_queries/{encoder.fingerprint}-{language}-{zlib.crc32(_content(language)):08x}.npy"
-    texts = [text for forms in questions(language) for text in forms]
     cached = _read(name)
     if cached is not None and not defect(cached, len(texts), encoder.dim):
         return cached
@@ -113,6 +110,7 @@ def _vectors(encoder: EncoderProtocol, language: str) -> Vectors:
     return vectors
 
 
+@cache
 def _content(language: str) -> bytes:
     return (FOLDER / f"{language}.tsv").read_bytes()
 

@@ -82,13 +82,13 @@ class Source:
         """Bookmark and omissions as a store keeps them, in one JSON object; None without either."""
         notes = {} if self.bookmark is None else asdict(self.bookmark)
         if self.omissions:
-            notes["omissions"] = [[each.kind, each.letters] for each in self.omissions]
+            notes["omissions"] = list(map(list, self.omissions))
         return notes or None
 
     def with_notes(self, notes: JsonObject) -> Source:
         """The file with the result of `notes` that was stored for it. Raises as one of another form does."""
         bookmark = dict(notes)
-        omissions = tuple(types.Omission(kind, letters) for kind, letters in bookmark.pop("omissions", ()))
+        omissions = tuple(types.Omission(*each) for each in bookmark.pop("omissions", ()))
         return replace(self, bookmark=Bookmark.from_json(bookmark) if bookmark else None, omissions=omissions)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from semsearch.types.items import Items
 from semsearch.types.values import JsonObject, Metadata, SqlValue
@@ -25,8 +25,7 @@ class Mark:
     furniture: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Omission:
+class Omission(NamedTuple):
     """What a loader left out of a document on purpose: a kind, such as "navigation" or "script", and its letters.
 
     Letters are characters that are not white space. Where a kind cannot be counted, as a picture, `letters` is 0.

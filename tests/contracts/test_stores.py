@@ -14,7 +14,7 @@ import pytest
 from helpers.filter_model import Row, holds, random_metadata, trees
 from helpers.postgres import Addressed, new_database
 from helpers.reading import counts, full_document, rows, titles, version
-from helpers.stores import DIM, entry, source, vectors_of
+from helpers.stores import DIM, entry, measured_null, source, vectors_of
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
@@ -29,8 +29,6 @@ from semsearch.stores.protocol import StoreReader, StoreWriter
 from semsearch.stores.records import Bookmark, Entry, Source, Space, meta_hash, text_hash
 from semsearch.stores.sql.lexical_search import spans
 from semsearch.types import Mark, Passage, Progress
-from semsearch.utils import strength
-from semsearch.utils.strength import NullDistribution
 
 DAY_NS = 1_706_659_200 * 10**9  # 2024-01-31 00:00 UTC
 SLOW_FIXTURE = [HealthCheck.function_scoped_fixture]
@@ -916,12 +914,6 @@ def test_a_run_that_has_begun_is_under_way_until_its_report(made: tuple[StoreWri
     assert writer.reader.state().updating
     writer.record_run({"added": 1})
     assert not writer.reader.state().updating
-
-
-def measured_null(passages: int) -> NullDistribution:
-    """One of two languages."""
-    nulls = (strength.Null(each, (1.0, 2.0), (0.1, 0.2, 0.05), (0.3, 0.4, 0.06)) for each in ("de", "en"))
-    return NullDistribution(tuple(nulls), passages)
 
 
 def test_a_space_is_known_by_its_fingerprint(made: tuple[StoreWriter, Space]) -> None:

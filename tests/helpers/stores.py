@@ -14,6 +14,7 @@ from semsearch.encoders.hashing import HashingEncoder
 from semsearch.stores.local import LocalWriter, create
 from semsearch.stores.records import Entry, Source, Space
 from semsearch.types import Document, Passage
+from semsearch.utils.strength import Null, NullDistribution
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -56,3 +57,9 @@ def contents(store: LocalWriter) -> dict[str, list[str]]:
     """{document: its passages in order}, read the way a search reads them."""
     reader = reader_of(store)
     return {uri: [p.text for p in reader.passages(reader.passage_ids([uri]))] for uri in all_stamps(store)}
+
+
+def measured_null(passages: int) -> NullDistribution:
+    """What unanswerable questions reach, in two languages."""
+    nulls = (Null(each, (1.0, 2.0), (0.1, 0.2, 0.05), (0.3, 0.4, 0.06)) for each in ("de", "en"))
+    return NullDistribution(tuple(nulls), passages)

@@ -16,14 +16,13 @@ import numpy as np
 import pytest
 from helpers.opened import all_stamps, last_run, reader_of, sources_by_key, space_vectors, verify
 from helpers.reading import counts, full_document
-from helpers.stores import entry, made, source
+from helpers.stores import entry, made, measured_null, source
 
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.stores.local import LocalWriter, create, open_reader, open_writer
 from semsearch.stores.local.backup import dump, restore
 from semsearch.stores.local.database import schema
 from semsearch.utils.atomic_write import sweep, workplace
-from semsearch.utils.strength import Null, NullDistribution
 from semsearch.vector_index.cache_files import CacheFile
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -36,11 +35,7 @@ def store(tmp_path: Path) -> LocalWriter:
     store.replace([entry("a.md", "With a source. And 日本語", source=known, metadata={"a": [1]}, title="T")], space.id)
     store.change_recipe(lambda _: {"paths": ["x"]})
     store.record_run({"added": 3})
-    store.put_space(
-        replace(
-            space, null_distribution=NullDistribution((Null("en", (1.0, 2.0), (0.1, 0.2, 0.05), (0.3, 0.4, 0.06)),), 6)
-        )
-    )
+    store.put_space(replace(space, null_distribution=measured_null(6)))
     store.delete(["d1"])
     return store
 

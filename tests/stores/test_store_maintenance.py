@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from helpers.opened import last_run, space_vectors, verify
-from helpers.stores import contents, entry, made
+from helpers.stores import contents, entry, made, measured_null
 
 from semsearch.stores.local import open_reader, open_writer
-from semsearch.utils.strength import Null, NullDistribution
 from semsearch.vector_index.cache_files import CacheFile
 
 
@@ -18,7 +17,7 @@ def test_recipe_null_distribution_and_runs_are_read_as_they_were_written(folder:
     recipe = {"paths": ["/a"], "splitter": {"size": 100}, "nothing": None}
     store.change_recipe(lambda _: {"old": 1})
     store.change_recipe(lambda _: recipe)
-    measured = NullDistribution((Null("en", (1.0, 2.0), (0.1, 0.2, 0.05), (0.3, 0.4, 0.06)),), 77)
+    measured = measured_null(77)
     store.put_space(replace(space, null_distribution=measured))
     for n in range(130):
         store.record_run({"n": n, "skipped": [["a", "because"]]})

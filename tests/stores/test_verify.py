@@ -10,12 +10,11 @@ import pytest
 from helpers.oldstore import downgraded
 from helpers.opened import opened, verify
 from helpers.reading import version
-from helpers.stores import entry, made, source, vectors_of
+from helpers.stores import entry, made, measured_null, source, vectors_of
 
 from semsearch.stores import base
 from semsearch.stores.local import LocalWriter, open_reader, open_writer
 from semsearch.stores.records import Bookmark, Space
-from semsearch.utils.strength import Null, NullDistribution
 from semsearch.vector_index.cache_files import CacheFile
 
 SQL_DAMAGE = {
@@ -97,11 +96,7 @@ def store(tmp_path: Path) -> LocalWriter:
     store.put_sources([replace(source(), bookmark=bookmark)])[0]
     store.change_recipe(lambda _: {"paths": ["x"]})
     store.record_run({"added": 3})
-    store.put_space(
-        replace(
-            space, null_distribution=NullDistribution((Null("en", (1.0, 2.0), (0.1, 0.2, 0.05), (0.3, 0.4, 0.06)),), 6)
-        )
-    )
+    store.put_space(replace(space, null_distribution=measured_null(6)))
     store.add_cache(CacheFile(0, space.id, "cache-1", 1, "ab", 6, 6, "Flat", "1", "because"))
     return store
 

@@ -23,7 +23,7 @@ from semsearch.errors import UnknownName, UsageError
 from semsearch.evaluation.papers import figures
 from semsearch.evaluation.sts import StsResult
 from semsearch.settings import data_folder
-from semsearch.utils.languages.detection import MOST, is_readable, listed
+from semsearch.utils.languages.detection import advice, is_readable, listed
 
 Encoders = Mapping[str, semsearch.Encoder]  # by the name on the command line
 Comparison = dict[str, float | None]  # cosine and strength
@@ -117,8 +117,8 @@ def _warn_of_unread(encoders: Encoders, texts: Sequence[str]) -> None:
             text = (
                 f"{name} reads {listed(encoder.languages)}, not the language of {unread / len(sample):.0%} of the texts"
             )
-            move = " To compare texts in many languages: -m multilingual" if len(encoder.languages) <= MOST else ""
-            console.warn([f"{text}, whose cosines say nothing.{move}"])
+            fix = advice(encoder.languages, "compare texts", "-m multilingual")
+            console.warn([f"{text}, whose cosines say nothing.{fix}"])
 
 
 def _gold(triples: Sequence[tuple[str, str, float | None]], output: FigureOptions) -> list[float]:

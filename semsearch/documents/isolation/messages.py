@@ -76,8 +76,7 @@ def packed_item(item: Document | Skipped, most: int) -> bytes:
     if isinstance(item, Skipped):
         return packed({"kind": "skipped", "path": item.path, "reason": item.reason}, most=most)
     marks = [(mark.start, mark.page, mark.heading, mark.furniture) for mark in item.marks]
-    omissions = [(each.kind, each.letters) for each in item.omissions]
-    head = {"kind": "document", "id": item.id, "title": item.title, "lines": item.lines, "omissions": omissions}
+    head = {"kind": "document", "id": item.id, "title": item.title, "lines": item.lines, "omissions": item.omissions}
     return packed({**head, "metadata": dict(item.metadata), "marks": marks}, item.text, most)
 
 

@@ -102,7 +102,7 @@ def loader_for(path: Path, kind: str = "auto") -> str:
 
 def _of_odd_name(path: Path) -> str | None:
     """The loader for a page of the manual or a mail of a Maildir, whose name may end in anything: resolv.conf.5."""
-    if is_page_of_manual(path.name) or (path.parent.name in _MAILDIR and path.name[:1].isdigit()):
+    if is_page_of_manual(path.name) or (path.name[:1].isdigit() and path.parent.name in _MAILDIR):
         with suppress(Unreadable):
             name = kind_of_bytes(path)
             return name if name in ("man", "email", "mbox") else None

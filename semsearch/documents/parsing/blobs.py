@@ -70,7 +70,7 @@ def replaced(document: Document) -> Document:
         start = begins[place + 1] + shifts[place + 1] if inside else mark.start + shifts[place]
         marks[start] = replace(mark, start=start)
     text = "".join(parts) if any(kept.strip() for kept in parts[::2]) else ""
-    omissions = (*document.omissions, *(Omission(kind, count) for kind, count in counts.items()))
+    omissions = (*document.omissions, *map(Omission._make, counts.items()))
     there = tuple(mark for mark in marks.values() if mark.start < max(len(text), 1))
     return replace(document, text=text, marks=there, omissions=omissions)
 

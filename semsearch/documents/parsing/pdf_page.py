@@ -12,7 +12,7 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.documents.parsing.charset import newlines
-from semsearch.documents.parsing.text_writer import TextWriter
+from semsearch.documents.parsing.text_writer import TextWriter, remark
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
@@ -64,8 +64,7 @@ def added_to(page: PdfPage, pdf: PdfDocument) -> str:
         elif kind == _FREE_TEXT:
             blocks.append(_string(annotation, b"Contents"))
         elif kind in _REMARKS and (text := _string(annotation, b"Contents")):
-            author = _string(annotation, b"T")
-            blocks.append(f"[{author}: {text}]" if author else f"[{text}]")
+            blocks.append(remark(_string(annotation, b"T"), text))
         pdfium.FPDFPage_CloseAnnot(annotation)
     return "\n".join(dict.fromkeys(filter(None, blocks)))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from semsearch.documents.parsing.open_xml import GRAPHICS, Package, R, paragraphs
-from semsearch.documents.parsing.text_writer import TextWriter
+from semsearch.documents.parsing.text_writer import TextWriter, remark
 from semsearch.documents.parsing.zipped_xml import Archive
 from semsearch.errors import Unreadable
 
@@ -49,7 +49,7 @@ class Extras:
         """Programs begin a comment with its author, or do not."""
         text = " ".join(text.split())
         if text:
-            self.by_row[row].append(f"[{text}]" if text.startswith(author) else f"[{author}: {text}]")
+            self.by_row[row].append(remark("" if text.startswith(author) else author, text))
 
     def add_drawing(self, row: int, texts: Iterable[str]) -> None:
         """Add the texts of a text box or chart that stands at this row."""
@@ -175,8 +175,8 @@ def _add_cells(element: Element, row: int, extras: Extras) -> None:
         if cell.get(f"{_OFFICE}value-type") == "percentage":
             extras.percents[row].update(range(column, column + min(_repeated(cell, "columns"), _MOST_REPEATED)))
         column += _repeated(cell, "columns")
-        for remark in cell.iter(f"{_OFFICE}annotation"):
-            extras.add_comment(row, remark.findtext(_CREATOR, ""), " ".join(_paragraphs(remark)))
+        for annotation in cell.iter(f"{_OFFICE}annotation"):
+            extras.add_comment(row, annotation.findtext(_CREATOR, ""), " ".join(_paragraphs(annotation)))
         _add_shapes(cell, row, extras)
 
 

@@ -82,7 +82,7 @@ class TextWriter:
     def remark(self, author: str, text: str) -> None:
         """Add what somebody has written about the text, in brackets, so that it is not taken for the text itself."""
         if text.strip():
-            self.block(f"[{author}: {text.strip()}]" if author else f"[{text.strip()}]")
+            self.block(remark(author, text.strip()))
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Add a table, a line for each row, with the white space in its cells normalised."""
@@ -95,7 +95,7 @@ class TextWriter:
     @property
     def omissions(self) -> tuple[Omission, ...]:
         """What was left out, each kind once, in the order of their first places."""
-        return tuple(Omission(kind, count) for kind, count in self._omitted.items())
+        return tuple(map(Omission._make, self._omitted.items()))
 
     def document(self, title: str | None, metadata: Metadata) -> Document:
         """The document of a whole file. Without a title, its first heading of level one is the title."""
@@ -115,6 +115,11 @@ class TextWriter:
     def _add(self, piece: str) -> None:
         self._parts.append(piece)
         self._length += len(piece)
+
+
+def remark(author: str, text: str) -> str:
+    """What somebody, "" for nobody known, has written about a text."""
+    return f"[{author}: {text}]" if author else f"[{text}]"
 
 
 def letters(text: str) -> int:

@@ -12,7 +12,7 @@ from semsearch.indexing import language_sample
 from semsearch.indexing.language_sample import ENOUGH, LanguageSample
 from semsearch.indexing.sources import SyncOptions
 from semsearch.models import bundle, model_folders
-from semsearch.utils.languages.detection import MOST, listed
+from semsearch.utils.languages.detection import advice, listed
 
 DEFAULT, MULTILINGUAL = "default", "multilingual"
 
@@ -51,8 +51,7 @@ def unread_warning(index: Index, sample: LanguageSample) -> str:
         return ""
     text = f"{share:.0%} of the texts are in {sample.others(languages)}, which {name} does not read: it reads "
     text += f"{listed(languages)}. They are found by their words alone."
-    move = f" To search in many languages: semsearch reembed {index.name} -m {MULTILINGUAL}"
-    return text + move if len(languages) <= MOST else text
+    return text + advice(languages, "search", f"semsearch reembed {index.name} -m {MULTILINGUAL}")
 
 
 def share_read(index: Index) -> float | None:

@@ -11,7 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from semsearch.utils.languages.writing_systems import HAN, HANGUL, HANGUL_JAMO, KANA
@@ -118,7 +118,7 @@ def language(text: str) -> str:
     >>> language("如何缴纳个人所得税"), language("42 %")
     ('zh', '')
     """
-    scores = _scores(text)
+    scores = _scores(text[:LETTERS])
     best, second = sorted([*scores.values(), 0.0, 0.0], reverse=True)[:2]
     return max(scores, key=scores.__getitem__) if best - second >= LEAD else ""
 
@@ -129,7 +129,7 @@ def likely(text: str, languages: Collection[str]) -> tuple[str, ...]:
     >>> likely("Wie lange muss das Brot im Ofen bleiben?", ["en", "de"]), likely("42 %", ["en", "de"])
     (('de',), ())
     """
-    scores = {each: score for each, score in _scores(text).items() if each in languages}
+    scores = {each: score for each, score in _scores(text[:LETTERS]).items() if each in languages}
     best = max(scores.values(), default=0.0)
     return tuple(each for each, score in scores.items() if best - score < LEAD)
 
@@ -142,7 +142,7 @@ def is_readable(text: str, languages: Collection[str]) -> bool:
     >>> is_readable("Wie lange muss das Brot im Ofen bleiben?", ["en"]), is_readable("42 %", ["en"])
     (False, True)
     """
-    scores = _scores(text) if languages else {}
+    scores = _scores(text[:LETTERS]) if languages else {}
     best = max(scores.values(), default=0.0)
     return not scores or any(each in scores and best - scores[each] < DOUBT for each in languages)
 
@@ -159,23 +159,32 @@ def listed(codes: Collection[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def advice(languages: Collection[str], purpose: str, command: str) -> str:
+    """What to do where an encoder of these languages does not read a text; "" for one that reads many.
+
+    >>> advice(["en"], "compare texts", "-m multilingual")
+    ' To compare texts in many languages: -m multilingual'
+    """
+    return f" To {purpose} in many languages: {command}" if len(languages) <= MOST else ""
+
+
 def trigrams(text: str) -> list[str]:
     """Three letters in a row of every word, spaces around it included, in lower case."""
     words = (f" {word} " for word in _WORD.findall(text.lower()))
     return [word[at : at + 3] for word in words for at in range(len(word) - 2)]
 
 
-def _scores(text: str) -> dict[str, float]:
+@lru_cache(maxsize=64)  # a search asks several times what its query is in
+def _scores(text: str) -> Mapping[str, float]:
     """Of each language in the script of the text, how much likelier than by chance its trigrams are, in nats.
 
     {} with hardly any letters; CERTAIN where the script tells the language. Chinese characters alone may be Japanese.
     """
-    start = text[:LETTERS]
-    script = _script(start)
+    script = _script(text)
     if script not in ("latin", *ALPHABETS):
         japanese = {"ja": CERTAIN - LEAD} if script == "zh" else {}
         return {script: CERTAIN, **japanese} if script else {}
-    counts = Counter(trigrams(" ".join(dict.fromkeys(start.split()))))  # a word that is repeated says nothing new
+    counts = Counter(trigrams(" ".join(dict.fromkeys(text.split()))))  # a word that is repeated says nothing new
     return {each: _likelihood(counts, _profiles()[each]) for each in _written_in(script)}
 
 
