@@ -4,3 +4,4 @@ from . import filter_text as filter_text
 from . import reranking as reranking
 from . import snippets as snippets
 from . import sql_functions as sql_functions
+from . import word_evidence as word_evidence

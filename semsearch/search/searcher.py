@@ -96,12 +96,13 @@ class Searcher:
 
     def _search(self, asked: Query, queries: QueryCache, own_vector: Vectors | None = None) -> Results:
         query = self._readable(asked, has_vector=own_vector is not None)
+        unread = query is not asked
         reranker = None if query.rerank is None else search.reranking.chosen(query)
         began = time.perf_counter()
         weighted = self._to_encode(query, has_vector=own_vector is not None)
         encoded = queries.encode_queries([text for text, _ in weighted]) if weighted else None
         vector = own_vector
-        warnings = [] if query is asked else [self._unread()]
+        warnings = [self._unread(query)] if unread else []
         if encoded is not None:
             vector = np.array([[weight for _, weight in weighted]], dtype=np.float32) @ encoded.vectors
             vector = vector if own_vector is None else vector + own_vector
@@ -112,7 +113,7 @@ class Searcher:
             state = self._current_state()
             most = query.k + query.offset
             depth = query.rerank_depth if reranker else 0
-            hits, plan, notes = self._answer(replace(query, k=max(most, depth)), vector, state)
+            hits, plan, notes = self._answer(replace(query, k=max(most, depth)), vector, state, unread=unread)
             texts = search.reranking.passages(self._reader, hits[:depth]) if reranker else []
         warnings += notes
         done = time.perf_counter()
@@ -123,7 +124,7 @@ class Searcher:
             hits, plan["rerank"], took["rerank"] = read.hits, read.plan, read.took_ms
             warnings += read.warnings
         hits = hits[:most]
-        good, notes = _verdict(query, hits, updating=state.updating)
+        good, notes = _verdict(query, hits, unread=unread, updating=state.updating)
         shown = hits[query.offset :] if good else [replace(hit, match="none") for hit in hits[query.offset :]]
         return Results(asked, tuple(shown), took, (*warnings, *notes), plan, good)
 
@@ -134,17 +135,19 @@ class Searcher:
             return query
         if detection.is_readable(query.text, self._languages()):
             return query
-        return replace(query, mode="keyword", min_strength=0)
+        return replace(query, mode="keyword")
 
     def _languages(self) -> Sequence[str]:
         """Those that the encoder states; an index that an older version built does not have them on record."""
         recorded: Sequence[str] | None = self._space.info.get("languages")
         return self.queries.encoder.languages if recorded is None else recorded
 
-    def _unread(self) -> str:
+    def _unread(self, query: Query) -> str:
         languages = self._languages()
         text = f"{self._space.name} reads {detection.listed(languages)}, not the language of this query, which was "
         text += "answered by its words alone, without strengths."
+        if query.min_strength:
+            text += " In place of a minimum strength, the words of a hit have to cover half of the query."
         return text + detection.advice(languages, "search", f"semsearch reembed {self._reader.name} -m multilingual")
 
     def _to_encode(self, query: Query, *, has_vector: bool = False) -> list[tuple[str, float]]:
@@ -193,7 +196,7 @@ class Searcher:
                 self._extended[recorded] = null
         return null, () if null is None else detection.likely(text, null.languages)
 
-    def _answer(self, query: Query, vector: Vectors | None, state: _State) -> _Answer:
+    def _answer(self, query: Query, vector: Vectors | None, state: _State, *, unread: bool = False) -> _Answer:
         """retrieve → rank → strengths → group, with `vector` (1, d) of the texts and what is like the examples."""
         target, own, warnings = self._target(query, vector, state)
         allowed = self._reader.allowed(parse_filter(query.where, query.path), query.must)
@@ -201,6 +204,9 @@ class Searcher:
         most = max(1, state.total) if allowed is None else len(allowed)
         while True:  # deeper only where grouping, filters or furniture leave fewer than k
             candidates = retrieval.retrieve(self._reader, self._space.id, query, target, min(depth, most), allowed)
+            if unread:
+                only = query.min_strength > 0
+                candidates = search.word_evidence.judged(self._reader, query.text, candidates, only=only)
             strengths = self._strengths(query, candidates, state) if target is not None else {}
             if candidates.fused is not None and strengths:
                 weak = np.array([strengths[one] < likely_from(query) for one in candidates.fused.ids.tolist()])
@@ -290,9 +296,11 @@ def likely_from(query: Query) -> float:
     return round(1 - query.abstain, 6)
 
 
-def _verdict(query: Query, hits: Sequence[Hit], *, updating: bool) -> tuple[bool, tuple[str, ...]]:
-    """Whether a hit is at least likely to answer the query, and warnings. Keywords alone are no ground to deny it."""
+def _verdict(query: Query, hits: Sequence[Hit], *, unread: bool, updating: bool) -> tuple[bool, tuple[str, ...]]:
+    """Whether a hit is at least likely to answer the query, and warnings. A search for keywords is not denied one."""
     strengths = [hit.strength for hit in hits if hit.strength is not None]
+    if unread and not any(hit.match == "likely" for hit in hits):
+        return False, ("no good match: the words of no hit cover half of what the query says.",)
     if query.mode == "keyword" or not strengths:
         return bool(hits), ()
     warnings: tuple[str, ...] = ()

@@ -15,7 +15,19 @@ NOTES = {
     "brot": "Brot backen: der Teig ruht zwei Stunden, dann kommt er in den heißen Ofen.",
     "税": "如何缴纳个人所得税：每年六月三十日之前在网上申报。",
 }
-GERMAN = "Wie lange muss der Teig ruhen, bevor er in den Ofen kommt?"
+OTHERS = """Die Fahrradkette wird alle dreihundert Kilometer geölt und nach dem Regen getrocknet.
+Der Zug nach Hamburg fährt stündlich ab Gleis sieben, am Wochenende seltener.
+Tomaten brauchen viel Sonne und werden am Abend an der Wurzel gegossen.
+Der Mietvertrag kann mit einer Frist von drei Monaten gekündigt werden.
+Für den Führerschein muss ein Sehtest vorliegen, der nicht älter als zwei Jahre ist.
+Die Heizung wird im Herbst entlüftet, bis Wasser aus dem Ventil kommt.
+Ein gebrochener Finger wird geschient und mehrere Wochen ruhig gehalten.
+Vor dem Ausbau des Motors ist die Batterie abzuklemmen.
+Das Konzert beginnt um acht Uhr, der Einlass ist eine Stunde früher.
+Die Bibliothek leiht Bücher für vier Wochen aus und verlängert zweimal.
+Der Hund wird jährlich gegen Tollwut geimpft.
+Im Keller steht das Regal mit den Farben und Pinseln.""".splitlines()
+GERMAN = "Wann kommt der Teig in den heißen Ofen, und wie lange ruht er?"
 
 
 class English(HashingEncoder):
@@ -28,6 +40,7 @@ class English(HashingEncoder):
 def notes(tmp_path: Path) -> Iterator[Index]:
     with Index.create(tmp_path / "notes", encoder=English()) as index:
         index.add([Document(name, text) for name, text in NOTES.items()])
+        index.add([Document(f"note {n}", text) for n, text in enumerate(OTHERS)])
         yield index
 
 
@@ -42,6 +55,24 @@ def test_it_finds_the_words_without_strengths_and_warns_once(
     assert results.plan["encoded"] == 0
     (warning,) = results.warnings
     assert "reads English" in warning and "semsearch reembed notes -m multilingual" in warning
+
+
+@pytest.mark.parametrize(
+    "unanswerable", ["Wie hoch ist der höchste Berg in den Alpen?", "什么时候是六月的假期呢", "Кто написал эту книгу?"]
+)
+def test_a_few_words_in_common_are_no_good_match(notes: Index, unanswerable: str) -> None:
+    results = notes.search(unanswerable)
+    assert not results.good_match and {hit.match for hit in results} <= {"none"}
+    assert any("no good match" in warning for warning in results.warnings)
+
+
+@pytest.mark.parametrize(("query", "document"), [(GERMAN, "brot"), ("如何缴纳个人所得税", "税")])
+def test_a_minimum_strength_leaves_out_hits_with_few_of_the_words(notes: Index, query: str, document: str) -> None:
+    assert len(notes.search(query)) >= 1
+    results = notes.search(query, min_strength=0.9)
+    assert [hit.document for hit in results] == [document] and results[0].match == "likely"
+    assert "minimum strength" in results.warnings[0]
+    assert not notes.search("Wie hoch ist der höchste Berg in den Alpen?", min_strength=0.1)
 
 
 def test_every_query_of_a_batch_is_judged_by_itself(notes: Index) -> None:
