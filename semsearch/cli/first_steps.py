@@ -36,8 +36,8 @@ def _there(names: list[str], home: str) -> str:
 
 def _without(flag: str) -> list[tuple[str, str]]:
     return [
-        (f"semsearch{flag} index FOLDER", "read the files below it; run it again to update"),
-        (f"semsearch{flag} query {QUESTION}", "find the passages closest in meaning"),
+        (f"semsearch{flag} query {QUESTION} FOLDER", "find the passages closest in meaning"),
+        (f"semsearch{flag} index FOLDER", "read all of it beforehand, with options of your own"),
         *_extras(flag),
     ]
 
@@ -48,7 +48,7 @@ def _with_indexes(names: list[str], flag: str) -> list[tuple[str, str]]:
         (f"semsearch{flag} query {QUESTION}{name}", "find the passages closest in meaning"),
         (f"semsearch{flag} index{name}", "read again what has changed"),
         (f"semsearch{flag} info {names[0]}", "what it contains, and what was skipped"),
-        (f"semsearch{flag} index FOLDER", "index another folder"),
+        (f"semsearch{flag} query {QUESTION} FOLDER", "ask another folder"),
         *_extras(flag),
     ]
 

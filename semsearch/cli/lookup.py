@@ -11,7 +11,7 @@ import semsearch
 from semsearch import encoders, settings
 from semsearch.cli.options import EncoderOptions, Options
 from semsearch.cli.output import console
-from semsearch.errors import GuardRail, NotFound, SemsearchError, UnknownName, UsageError
+from semsearch.errors import GuardRail, NotFound, UnknownName, UsageError
 from semsearch.stores import recipe_trust
 
 
@@ -27,7 +27,10 @@ def choose_index(options: Options, *names: str | None) -> str:
         return chosen.pop()
     existing = semsearch.admin.names(options.folder())
     if not existing:
-        raise NotFound(f"there is no index in {options.folder()} yet.", "Create one: semsearch index FOLDER")
+        raise NotFound(
+            f"there is no index in {options.folder()} yet.",
+            'Create one: semsearch index FOLDER, or ask a folder: semsearch query "how do I …" FOLDER',
+        )
     if len(existing) > 1:
         raise UsageError("there are several indexes.", f"Name one with -n: {', '.join(existing)}.")
     return existing[0]
@@ -62,10 +65,10 @@ def index_of_files(options: Options, files: Sequence[Path], *, from_stdin: bool 
         if from_stdin and not existing:
             raise UsageError("text from standard input needs the name of an index.", "Pass -n NAME.")
         return choose_index(options)
-    following = [name for name in existing if _follows(semsearch.admin.folder(name, options.folder()), files)]
+    following = [name for name in existing if _follows(options, name, files)]
     if len(following) > 1:
         raise UsageError("several indexes were built from this path.", f"Name one with -n: {', '.join(following)}.")
-    name = following[0] if following else _name_after([file.resolve() for file in files])
+    name = following[0] if following else semsearch.admin.name_after(files)
     if not following and name in existing:
         raise UsageError(
             f"an index called {name} exists, but it was built from other files.",
@@ -76,19 +79,9 @@ def index_of_files(options: Options, files: Sequence[Path], *, from_stdin: bool 
     return name
 
 
-def _follows(folder: Path, files: Sequence[Path]) -> bool:
-    try:
-        with semsearch.Index.open(folder) as index:
-            roots = [root["path"] for root in index.info()["recipe"].get("roots", ())]
-    except SemsearchError:
-        return False  # an index that cannot be read does not concern this command
+def _follows(options: Options, name: str, files: Sequence[Path]) -> bool:
+    roots = semsearch.admin.followed(semsearch.admin.folder(name, options.folder()))
     return all(any(file.resolve().is_relative_to(root) for root in roots) for file in files)
-
-
-def _name_after(files: Sequence[Path]) -> str:
-    """The name of the only file or folder, else of the folder of the first."""
-    [only] = files if len(files) == 1 else [files[0].parent]
-    return re.sub(r"[^\w.-]+", "-", only.stem if only.is_file() else only.name).strip(".-") or "documents"
 
 
 def encoder_of(folder: Path) -> str:

@@ -23,11 +23,10 @@ from semsearch.cli.output import console
 from semsearch.errors import NotFound, SemsearchError, UsageError
 
 BROKEN_PIPE = 128 + 13  # what a shell reports for a program killed by SIGPIPE
-HELP = """Find text by meaning: index your documents, search them, compare sentences.
+HELP = """Find text by meaning: search your documents, index them, compare sentences.
 
 \b
-semsearch index ~/notes
-semsearch query "how do I descale a kettle?"
+semsearch query "how do I descale a kettle?" ~/notes
 """
 app = typer.Typer(
     cls=Root,

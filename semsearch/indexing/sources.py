@@ -6,7 +6,7 @@ their own name.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,16 @@ from semsearch.stores import drivers
 from semsearch.stores.records import Source
 from semsearch.types import Skipped
 
+SMALL = 2**16  # bytes of a file that is read in a moment: a long note has some thousand words
+
 
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
     """How to read a folder. None means the setting of the previous run, else the default.
 
     `checksums`: files are compared by their content, and not only where size or time differ. `force`: all are read and
-    split again.
+    split again. `first`: the names of files to read before the others, of which small ones come before large ones, and
+    the newest of them first; None: files are read by name.
     """
 
     rules: Rules | None = None
@@ -38,6 +41,7 @@ class SyncOptions:
     checksums: bool = False
     dry_run: bool = False
     yes: bool = False
+    first: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +239,16 @@ class SourceFile:
     def source(self) -> Source:
         """What is to be recorded of it before it is read."""
         return Source(self.naming.base, self.path, self.entry.mtime_ns, self.entry.size, "", "")
+
+
+def ordered(files: Iterable[SourceFile], first: Sequence[str]) -> list[SourceFile]:
+    """The files called `first`, then small ones before large ones, and the newest of them first."""
+    places = {name: place for place, name in enumerate(first)}
+
+    def key(file: SourceFile) -> tuple[int, bool, int]:
+        return places.get(file.uri, len(places)), file.entry.size > SMALL, -file.entry.mtime_ns
+
+    return sorted(files, key=key)
 
 
 def walked(

@@ -27,7 +27,7 @@ from semsearch.indexing.file_reader import FileHash, FileReader, reason
 from semsearch.indexing.ingest import BATCH, BATCH_CHARACTERS, LOOKED_UP, Ingest, already_used, weight
 from semsearch.indexing.refusals import Refusals
 from semsearch.indexing.run_report import Outcome
-from semsearch.indexing.sources import SourceFile, SyncOptions, Update, absence, below, in_scope, walked
+from semsearch.indexing.sources import SourceFile, SyncOptions, Update, absence, below, in_scope, ordered, walked
 from semsearch.indexing.visited import BitSet
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import UNFINISHED, UNSURE, Bookmark, DocumentRow, Source
@@ -146,6 +146,8 @@ class _FileSync:
         """Read the files on the list."""
         total, done = sum(file.entry.size for file in self._todo), 0
         self._files = len(self._todo)
+        if self._options.first is not None:
+            self._todo = ordered(self._todo, self._options.first)
         self._todo.reverse()
         for file, stored in self._listed():
             self._report(done, total, file.uri)

@@ -131,7 +131,8 @@ def test_semsearch_alone_says_what_to_do_next(cli: CommandLine, tmp_path: Path) 
     home = Path(os.environ["SEMSEARCH_HOME"])
     assert f"There is no index in {home} yet" in ran.err
     steps = [line.strip() for line in ran.err.splitlines() if line.startswith("  semsearch ")]
-    assert steps[0].startswith("semsearch index FOLDER")
+    assert steps[0].startswith('semsearch query "how do I descale a kettle?" FOLDER')
+    assert steps[1].startswith("semsearch index FOLDER")
     assert "semsearch --help" in ran.err
     (tmp_path / "kettle.txt").write_text("Descale a kettle with vinegar.")
     cli.ok("index", tmp_path / "kettle.txt", "-n", "notes", "-m", "hashing")
@@ -156,7 +157,7 @@ def test_semsearch_alone_says_what_to_do_next(cli: CommandLine, tmp_path: Path) 
         (["retrain"], "no such command"),
         (["train"], "--method"),
         (["query", "x", "--jsn"], "--json"),
-        (["query", "x", "y"], "unexpected extra argument"),
+        (["similar", "x", "y"], "unexpected extra argument"),
         (["query", "x", "-k", "many"], "'-k'"),
         (["query", "x", "--mode", "fuzzy"], "'hybrid'"),
         (["query", "x", "--format", "xml"], "'trec'"),

@@ -27,7 +27,9 @@ def list_(ctx: typer.Context, as_json: JsonFlag = False) -> None:
         if not listed:
             console.note(f"there is no index in {options.folder()} yet; create one: semsearch index FOLDER")
             return
-        console.table(list(map(_row, listed)), ("name", "documents", "passages", "encoder", "size", "indexed"))
+        console.table(
+            list(map(_row, listed)), ("name", "documents", "passages", "encoder", "size", "indexed", "sources")
+        )
         console.warn(f"{row['index']}: {row['problem']}" for row in listed if "problem" in row)
 
     console.result({"home": str(options.folder()), "indexes": listed}, show, as_json=as_json)
@@ -108,14 +110,24 @@ def _listed(options: Options, name: str) -> JsonObject:
         return {"index": name, "problem": str(error)}
     listed = {"index": name, **{key: facts[key] for key in ("path", "documents", "passages", "vectors", "bytes")}}
     encoders = [space["encoder"]["name"] for space in facts["spaces"] if space["state"] == "current"]
-    return {**listed, "encoders": encoders, "indexed": (facts["last_run"] or {}).get("at")}
+    sources = [root["path"] for root in facts["recipe"].get("roots", ())]
+    return {**listed, "encoders": encoders, "indexed": (facts["last_run"] or {}).get("at"), "sources": sources}
 
 
 def _row(one: JsonObject) -> list[str]:
     if "problem" in one:
-        return [one["index"], "-", "-", "unreadable", "", ""]
+        return [one["index"], "-", "-", "unreadable", "", "", ""]
     counts = [f"{one[key]:,}" for key in ("documents", "passages")]
-    return [one["index"], *counts, ", ".join(one["encoders"]), console.size(one["bytes"]), one["indexed"] or ""]
+    first, *more = one["sources"] or [""]
+    sources = f"{first} and {len(more)} more" if more else first
+    return [
+        one["index"],
+        *counts,
+        ", ".join(one["encoders"]),
+        console.size(one["bytes"]),
+        one["indexed"] or "",
+        sources,
+    ]
 
 
 def _readable(facts: JsonObject) -> dict[str, str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,7 @@ from semsearch.cli.options import (
     TrustFlag,
     complete_reranker,
     flag,
+    late,
     value,
 )
 from semsearch.cli.output import console, hit_formats
@@ -89,31 +91,69 @@ class HitOptions:
             return self.shape
         return "json" if self.as_json else "table" if sys.stdout.isatty() else "jsonl"
 
-    def answer(self, options: Options, queries: Sequence[tuple[str, Query]], *, batch: bool = False) -> None:
-        """Search, and print the answers as they come, each followed by its warnings. Each query has an id."""
+    def answer(
+        self,
+        options: Options,
+        queries: Sequence[tuple[str, Query]],
+        *,
+        batch: bool = False,
+        paths: Sequence[str] = (),
+        update: bool = True,
+    ) -> None:
+        """Search, and print the answers as they come, each followed by its warnings. Each query has an id.
+
+        With `paths` the index is that of these files and folders, which is made or brought up to date first.
+        """
         use_device(self.device)
         shape, hits = self.output_format(), 0
 
-        def answers(index: semsearch.Index) -> Iterator[hit_formats.Answer]:
+        def answers(asked: Asked) -> Iterator[hit_formats.Answer]:
             nonlocal hits
+            index = asked.index
             encoder = index.info()["spaces"][0]["encoder"] if shape in ("json", "jsonl") else {}
             head = {"index": index.name, "encoder": {key: encoder.get(key) for key in ("name", "fingerprint")}}
             for id_, results in _searched(index, queries):
                 hits += len(results)
-                yield hit_formats.Answer(id_, results, head, index.snippets)
+                shown = replace(results, warnings=(*asked.warnings, *results.warnings))
+                yield hit_formats.Answer(id_, shown, {**head, **asked.fields}, index.snippets)
                 console.warn(results.warnings)
                 for part, shown in explanation(results).items() if self.explain and shape != "json" else ():
                     console.note(f"{part}: {console.dumps(shown)}")
 
-        with open_index(options, self.name, trust=self.trust) as index:
+        with self._asked(options, [one for _, one in queries], paths, update=update) as asked:
             layout = hit_formats.Layout(shape, self.raw, self.absolute, self.null)
-            hit_formats.write(answers(index), layout, batch=batch, explain=self.explain)
+            hit_formats.write(answers(asked), layout, batch=batch, explain=self.explain)
         if self.fail_empty and not hits:
             sys.stdout.flush()
             raise typer.Exit(1)
 
+    @contextmanager
+    def _asked(
+        self, options: Options, queries: Sequence[Query], paths: Sequence[str], *, update: bool
+    ) -> Iterator[Asked]:
+        if paths and self.name is not None:
+            raise UsageError("-n and PATH exclude each other.", "Name the index, or what it is to be made of.")
+        if not (paths or update):
+            raise UsageError("--no-update is an option of PATH.", "Leave it out: nothing is updated without PATH.")
+        if paths:
+            opened = late("searching.asked_paths.opened")
+            with opened(options, paths, queries, update=update, trust=self.trust) as asked:
+                yield asked
+        else:
+            with open_index(options, self.name, trust=self.trust) as index:
+                yield Asked(index)
+
 
 PLAIN = Query()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The index that answers, with what its answers say in addition: warnings, and fields of their JSON object."""
+
+    index: semsearch.Index
+    warnings: tuple[str, ...] = ()
+    fields: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +191,10 @@ def query(
     text: Annotated[
         str | None, typer.Argument(metavar="TEXT|-", help="Text to search for; - reads it from stdin.")
     ] = None,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATH]...", help="Files and folders to search, in place of -n."),
+    ] = None,
     hits: HitOptions,
     mode: Annotated[Mode | None, value(None, "Search by meaning, by words, or both.  [default: hybrid]")] = None,
     alpha: Annotated[
@@ -169,9 +213,16 @@ def query(
         list[str] | None, value("ID|FILE", "Search for text like this passage, document or file.", heading=MEANING)
     ] = None,
     batch: Annotated[str | None, value("FILE", "File of queries: one per line, id<TAB>text, or JSON lines.")] = None,
+    no_update: Annotated[bool, flag("--no-update", "PATH: answer from what its index has, and read no file.")] = False,
     again: RerankOptions,
 ) -> None:
-    """Find the passages closest in meaning to TEXT."""
+    """Find the passages closest in meaning to TEXT.
+
+    With PATH, in these files and folders: their index is made, or brought up to date, on the way.
+    """
+    places = list(paths or ())
+    if batch is not None and text is not None and Path(text).exists():
+        places, text = [text, *places], None
     plain = replace(
         hits.query(),
         mode=settings.load({"mode": mode}).mode,
@@ -182,7 +233,7 @@ def query(
         like=tuple(parse_id(one) for one in like or ()),
         **again.fields(),
     )
-    hits.answer(ctx.obj, _queries(text, batch, plain), batch=batch is not None)
+    hits.answer(ctx.obj, _queries(text, batch, plain), batch=batch is not None, paths=places, update=not no_update)
 
 
 def similar(

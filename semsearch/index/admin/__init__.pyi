@@ -5,6 +5,7 @@ from .copies import restore as restore
 from .copies import salvage as salvage
 from .copies import to_arrow as to_arrow
 from .copies import vector_width as vector_width
+from .first_look import words_of_files as words_of_files
 from .languages import languages_of_files as languages_of_files
 from .languages import languages_of_index as languages_of_index
 from .languages import share_read as share_read
@@ -12,7 +13,10 @@ from .languages import unread_warning as unread_warning
 from .languages import usual_encoder as usual_encoder
 from .lookup import exists as exists
 from .lookup import folder as folder
+from .lookup import followed as followed
+from .lookup import following as following
 from .lookup import identity as identity
+from .lookup import name_after as name_after
 from .lookup import names as names
 from .upkeep import accept_loss as accept_loss
 from .upkeep import backends as backends
