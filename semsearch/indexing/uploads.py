@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 from semsearch.documents import loaders, walk
 from semsearch.documents.loaders import Fields
+from semsearch.documents.textless import Textless
 from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing.file_reader import named, reason
 from semsearch.stores.records import text_hash
@@ -21,7 +22,7 @@ def stream_documents(stream: BinaryIO, kind: str, fields: Fields) -> Iterator[Do
     Raises Unreadable for binary input.
     """
     try:
-        for item in loaders.load_stream(stream, kind, fields):
+        for item in _reported(loaders.load_stream(stream, kind, fields)):
             if isinstance(item, Document) and item.id.startswith("#"):
                 yield replace(item, id=f"stdin{item.id}")
             elif isinstance(item, Document) and not item.id and item.text.strip():
@@ -38,6 +39,18 @@ def file_documents(name: str, stream: BinaryIO, kind: str, fields: Fields) -> It
     suffixes = "".join(Path(name).suffixes)[-40:]  # the name itself may not be possible on this file system
     try:
         with loaders.spooled(stream, f"file{suffixes if suffixes.isprintable() else ''}") as path:
-            yield from (named(name, path, item) for item in loaders.load(path, kind, fields))
+            yield from _reported(named(name, path, item) for item in loaders.load(path, kind, fields))
     except (Unreadable, UsageError) as error:
         yield Skipped(name, reason(error))
+
+
+def _reported(items: Iterable[Document | Skipped]) -> Iterator[Document | Skipped]:
+    """The items of a file; one of which no text remains is reported at the end, unless there are other documents."""
+    whole, has_documents = None, False
+    for item in items:
+        has_documents |= isinstance(item, Document)
+        if isinstance(item, Textless) and item.whole:
+            whole = Skipped(item.path, item.reason)
+        yield item
+    if whole and not has_documents:
+        yield whole

@@ -338,6 +338,8 @@ def _put(run: Ingest, item: Document | Skipped, stamp: DocumentRow | None) -> No
     """Put a document, or record why it is skipped."""
     if isinstance(item, Document | Textless):
         run.report.omit(item.omissions)
+    if isinstance(item, Textless) and item.whole:
+        return  # who reads the file reports it, unless it has other documents
     if isinstance(item, Skipped):
         run.report.skip(item)
     elif stamp is not None and stamp.source is not None:

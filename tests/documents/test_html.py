@@ -270,3 +270,18 @@ def test_of_the_httpd_manual_every_letter_is_read_or_named(data: Path) -> None:
         missing += max(0, (present - letters(document.text)).total() - named)
     assert whole > 100_000
     assert missing < whole / 1000
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        "<footer><p>The okapi house is open from nine to five.</p></footer>",
+        '<div class="menu"><p>Okapi soup</p><p>Grilled ocelot</p></div>',
+        '<div class="social-security">An okapi may retire at sixty.</div>',
+        '<div class="banner"><p>The okapi moves on Monday. <a href="/where">Where to</a></p></div>',
+    ],
+)
+def test_a_statement_around_the_content_is_read_and_stands_last(tmp_path: Path, box: str) -> None:
+    document = page(tmp_path, f"<div>{FILLER}</div>{box}")
+    assert "kapi" in document.text and document.omissions == ()
+    assert document.marks[-1].furniture and document.text[document.marks[-1].start :].count("kapi") == 1

@@ -106,13 +106,13 @@ def test_messages_within_messages_end_somewhere(tmp_path: Path) -> None:
     assert [item.id.count("message.eml") for item in found if isinstance(item, Document)] == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_page_saved_as_mhtml_is_its_text(tmp_path: Path) -> None:
+def test_a_page_saved_as_mhtml_is_its_text_and_that_of_its_frames(tmp_path: Path) -> None:
     made = EmailMessage()
     made["Subject"] = "Boilers"
     made.set_content("<h1>Boilers</h1><p>Heat water.</p>", subtype="html")
     made.add_related("<p>A frame.</p>", subtype="html")
     made.add_related(b"GIF89a", "image", "gif")
-    assert one(saved(tmp_path, made, "page.mhtml")).text == "Boilers\n\nBoilers\n\nHeat water."
+    assert one(saved(tmp_path, made, "page.mhtml")).text == "Boilers\n\nBoilers\n\nHeat water.\n\nA frame."
 
 
 def test_a_mailbox_has_a_document_for_each_message(tmp_path: Path) -> None:
@@ -416,3 +416,60 @@ def test_mails_without_a_suffix_are_recognised(name: str, tmp_path: Path) -> Non
 )
 def test_other_fields_are_no_mail(head: str, tmp_path: Path) -> None:
     assert loaders.loader_for(written(tmp_path, "file", head)) == "text"
+
+
+ENCODED = base64.encodebytes("Der Kessel läuft.".encode()).decode()
+FOOTER = "_______\nlist mailing list\nlist@example.org"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (f"{ENCODED}{FOOTER}\n", f"Der Kessel läuft.\n\n{FOOTER}"),
+        (f"Scanned by example.org\n\n{ENCODED}", "Scanned by example.org\n\nDer Kessel läuft."),
+        ("This only says that it is\nencoded.\n", "This only says that it is\nencoded."),
+    ],
+    ids=["a list below it", "a scanner above it", "no base64"],
+)
+def test_lines_around_base64_are_read(body: str, text: str, tmp_path: Path) -> None:
+    head = "From: a@example.org\nSubject: Kettle\nContent-Type: text/plain; charset=utf-8\n"
+    mail = f"{head}Content-Transfer-Encoding: base64\n\n{body}"
+    assert one(written(tmp_path, "a.eml", mail)).text == f"Kettle\n\n{text}"
+
+
+def test_files_attached_to_an_alternative_that_is_not_read_are_read(tmp_path: Path) -> None:
+    made = letter()
+    made.add_alternative("<p>The kettle is ready.</p>", subtype="html")
+    rich = made.get_payload()[1]
+    rich.make_mixed()
+    rich.add_attachment("The offer is 99 EUR.", filename="offer.txt", disposition="inline")
+    rich.add_attachment(b"\0", "application", "octet-stream", filename="x.bin")
+    mail, offer = (item for item in all_of(saved(tmp_path, made)) if isinstance(item, Document))
+    assert mail.text == "Kettle für alle\n\nThe kettle is ready."
+    assert mail.metadata["attachments"] == ["offer.txt", "x.bin"]
+    assert mail.omissions == (Omission("alternative text", 16), Omission("attachment", 0))
+    assert (offer.id, offer.text.strip()) == ("#offer.txt", "The offer is 99 EUR.")
+
+
+def test_of_related_parts_the_named_one_is_the_page_and_files_are_attachments(tmp_path: Path) -> None:
+    parts = [
+        "Content-Type: text/css\nContent-ID: <style>\n\nbody {}",
+        "Content-Type: text/html\nContent-ID: <page>\n\n<p>Heat water.</p>",
+        "Content-Type: image/png\nContent-ID: <logo>\n\nx",
+        'Content-Type: text/plain; name="plan.txt"\nContent-Disposition: inline; filename="plan.txt"\n\nThe plan.',
+    ]
+    body = "".join(f"--b\n{part}\n" for part in parts)
+    head = 'Subject: Boilers\nContent-Type: multipart/related; start="<page>"; boundary=b\n\n'
+    mail, plan = (each for each in all_of(written(tmp_path, "a.eml", f"{head}{body}--b--\n")))
+    assert isinstance(mail, Document) and mail.text == "Boilers\n\nHeat water."
+    assert mail.omissions == (Omission("style", 6), Omission("picture", 0))
+    assert isinstance(plan, Document) and plan.text.strip() == "The plan."
+
+
+def test_a_receipt_is_read_by_its_fields(tmp_path: Path) -> None:
+    report = (
+        "Content-Type: message/disposition-notification\n\nReporting-UA: mail.example.org\nDisposition: displayed\n"
+    )
+    body = f"--b\n\nYour message was read.\n--b\n{report}\n--b--\n"
+    found = one(written(tmp_path, "a.eml", f"Subject: Read\nContent-Type: multipart/report; boundary=b\n\n{body}"))
+    assert found.text.endswith("was read.\n\nReporting-UA: mail.example.org\nDisposition: displayed")

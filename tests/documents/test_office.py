@@ -114,7 +114,8 @@ def test_headings_of_word_and_powerpoint_alike_are_in_the_text(tmp_path: Path) -
 def test_a_slide_has_its_chart_notes_comments_and_what_its_layout_shows(tmp_path: Path) -> None:
     title = "<c:title><c:tx><c:rich><a:p><a:r><a:t>Sales by year</a:t></a:r></a:p></c:rich></c:tx></c:title>"
     drawn = f'<p:graphicFrame><c:chart {CHART} r:id="r2"/></p:graphicFrame>'
-    chart = f"<c:chartSpace {PML} {CHART}>{title}</c:chartSpace>"
+    series = "<c:ser><c:tx><c:v>Pumps</c:v></c:tx></c:ser>"
+    chart = f"<c:chartSpace {PML} {CHART}>{title}{series}</c:chartSpace>"
     slogan = "<p:sp><p:txBody><a:p><a:r><a:t>Acme for ever</a:t></a:r></a:p></p:txBody></p:sp>"
     modern = 'xmlns:n="http://schemas.microsoft.com/office/powerpoint/2018/8/main"'
     pptx(
@@ -134,7 +135,7 @@ def test_a_slide_has_its_chart_notes_comments_and_what_its_layout_shows(tmp_path
         },
     )  # fmt: skip
     found = one(tmp_path / "a.pptx")
-    assert found.text == "Sales by year\n\nWhat to say.\n\n[Too small]\n\n[Really]\n\nAcme 2024\n\nAcme for ever"
+    assert found.text == "Sales by year\nPumps\n\nWhat to say.\n\n[Too small]\n\n[Really]\n\nAcme 2024\n\nAcme for ever"
     assert found.omissions == (Omission("slide number", 1),)
     assert [mark.page for mark in found.marks] == [1, None]
 

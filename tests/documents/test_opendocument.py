@@ -63,6 +63,14 @@ def test_headers_are_read_once_and_hidden_text_is_named(tmp_path: Path) -> None:
     assert set(found.omissions) == {Omission("hidden text", 14), Omission("deleted text", 4)}
 
 
+def test_a_cell_that_another_one_covers_is_counted(tmp_path: Path) -> None:
+    cells = "".join(
+        f"<table:{kind}><text:p>{kind[:5]}</text:p></table:{kind}>" for kind in ("table-cell", "covered-table-cell")
+    )
+    found = read(tmp_path / "a.odt", f"<table:table><table:table-row>{cells}</table:table-row></table:table>")
+    assert (found.text, found.omissions) == ("table", (Omission("hidden text", 5),))
+
+
 def test_charts_formulas_and_forms_are_text(tmp_path: Path) -> None:
     chart = '<text:p><draw:frame><draw:object xlink:href="./Object 1"/><draw:image/></draw:frame></text:p>'
     formula = '<text:p><draw:frame><draw:object xlink:href="./Object 2"/></draw:frame></text:p>'

@@ -86,6 +86,8 @@ def test_rtf_has_headings_tables_and_properties(tmp_path: Path) -> None:
         (r"{\uc0\u228 b}\u246?c", "äböc"),
         (r"a\~b\_c\\\{\}", "a\xa0b-c\\{}"),
         (r"{\*\unknown gone{\b too}}stays", "stays"),
+        (r"{\upr{Muller}{\*\ud{M\u252?ller}}} says", "Müller says"),
+        (r"so {\mmath{\*\moMath{\mf{\mfPr{\mtype bar}}{\mnum{\mr x}}}}{\mr =2}} holds", "so x=2 holds"),
         (r"{\field{\*\fldinst HYPERLINK x}{\fldrslt a link}}", "a link"),
         ("\\bin5 {{{}}kept", "kept"),
         ("{{{unclosed", "unclosed"),
@@ -293,3 +295,20 @@ def test_comments_in_markdown_are_counted_and_lines_stay(tmp_path: Path) -> None
     found = one(written(tmp_path, "a.md", text))
     shown = f"# Notes\n\n\n\nThe heron  wades.\n\n{code}"
     assert (found.text, found.omissions) == (shown, (Omission("comment", 14 + 13),))
+
+
+def test_a_result_that_has_only_html_is_the_text_of_that(tmp_path: Path) -> None:
+    html = "<table><tr><td>heron</td><td>2</td></tr></table><script>draw()</script>"
+    named = {"text/plain": "<birds.Table at 0x7f00>", "text/html": html, "application/json": "{}"}
+    drawn = {"text/plain": "<Figure>", "image/png": "iVBOR", "application/x-plot": "data"}
+    cell = {"cell_type": "code", "source": "show()", "outputs": [{"data": named}, {"data": drawn}]}
+    found = one(written(tmp_path, "a.ipynb", json.dumps({"cells": [cell]})))
+    assert found.text == "show()\n\nheron | 2\n\n<Figure>"
+    assert found.omissions == (Omission("script", 6), Omission("picture", 0), Omission("data of a result", 4))
+
+
+def test_what_stands_between_subtitles_is_counted(tmp_path: Path) -> None:
+    said = cue(0, "The heron wades.") + cue(3, "The heron wades.") + "a stray line\n\n"
+    found = one(written(tmp_path, "a.srt", said + "2\n0:00:09 --> 0:00:11\nIt is grey."))
+    assert found.text == "0:00:00\nThe heron wades.\n\n0:00:09\nIt is grey."
+    assert found.omissions == (Omission("repeated line", 14), Omission("text between the subtitles", 10))

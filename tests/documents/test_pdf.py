@@ -146,3 +146,13 @@ def test_attached_files_are_read_by_their_loaders(tmp_path: Path) -> None:
 
 def test_a_scan_is_refused_with_the_option_that_reads_it(tmp_path: Path) -> None:
     assert "--ocr eng" in refusal(page(tmp_path, "0 0 100 100 re f"))
+
+
+def test_of_a_page_of_few_lines_most_stay_whatever_other_pages_have(tmp_path: Path) -> None:
+    pdf(
+        tmp_path / "a.pdf",
+        [["Lesson", f"Card {n}", "True or false?", f"{n} is a prime.", f"{n} / 6"] for n in range(1, 7)],
+    )
+    found = one(tmp_path / "a.pdf")
+    assert all(f"Card {n}\nTrue or false?\n{n} is a prime." in found.text for n in range(1, 7))
+    assert found.text.count("Lesson") == 1 and "2 / 6" not in found.text

@@ -382,3 +382,20 @@ def test_types_that_change_with_appended_rows_change_in_all_rows(tmp_path: Path)
         report = index.sync()
         assert (report.added, report.changed) == (1, 1501) and report.embedded <= 1
         assert index.count(where="zip = '5001'") == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "texts"),
+    [
+        ([r'1,"She said \"now, please\", twice"', r'2,"a \\ b"'], ['She said "now, please", twice', r"a \ b"]),
+        ([r'1,"a \"quoted\" word"', "2,plain"], ['a "quoted" word', "plain"]),
+        ([r'1,"C:\kettles\"', r'2,"D:\"'], ["C:\\kettles\\", "D:\\"]),
+        (['1, "milk, eggs"', '2, "salt"'], ["milk, eggs", "salt"]),
+        (['1, "milk"', '2, "salt"'], ["milk", "salt"]),
+        (['1,"he said, ""no"""', '2,"x, ""y"" z"'], ['he said, "no"', 'x, "y" z']),
+        (["1,milk,,", "2,salt,", ",,,", ","], ["milk", "salt"]),
+    ],
+    ids=["backslashes", "no delimiter", "Windows", "blanks", "blanks alone", "doubled", "trailing delimiters"],
+)
+def test_tables_are_read_as_programs_quote_them(rows: list[str], texts: list[str], tmp_path: Path) -> None:
+    assert [item.text for item in all_of(written(tmp_path, "a.csv", "\n".join(["id,text", *rows])))] == texts  # type: ignore[union-attr]

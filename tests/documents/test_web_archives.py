@@ -11,7 +11,8 @@ from helpers.filemaking import all_of, refusal, warc_record, written
 from semsearch import Index
 from semsearch.documents import walk
 from semsearch.documents.loaders import Enclosed, Fields, warc
-from semsearch.types import Document, Skipped
+from semsearch.documents.textless import Textless
+from semsearch.types import Document, Omission, Skipped
 
 PAGE = "<title>Engines</title><h1>Engines</h1><p>A Größe.</p>".encode()
 CHUNKS = b"5\r\n" + PAGE[:5] + b"\r\n%x\r\n" % len(PAGE[5:]) + PAGE[5:] + b"\r\n0\r\n\r\n"
@@ -95,3 +96,33 @@ def test_a_record_beyond_the_limit_is_named_and_the_others_are_read(
     skipped, page = warc.load(path, Fields())
     assert skipped == Skipped("a.warc#http://example.org/large", "a record of 2.0 MB is over the limit of 1 MB")
     assert isinstance(page, Enclosed) and page.id == "#http://example.org/small"
+
+
+def test_what_a_crawler_stored_as_text_or_without_an_answer_is_read_and_the_rest_counted(tmp_path: Path) -> None:
+    def stored(content: bytes, kind: str, mime: str, url: str) -> bytes:
+        return warc_record(content, url, kind).replace(
+            b"Content-Length", f"Content-Type: {mime}\r\nContent-Length".encode()
+        )
+
+    records = [
+        stored(b"Boilers heat water.", "conversion", "text/plain", "http://example.org/wet"),
+        stored(PAGE, "resource", "text/html; charset=utf-8", "file:///engines.html"),
+        stored(b"\x89PNG", "resource", "image/png", "file:///a.png"),
+        warc_record(answer(b"", "302 Found"), "http://example.org/moved"),
+        warc_record(answer(b"var kettle;", Content_Type="text/javascript"), "http://example.org/a.js"),
+        warc_record(answer(b'{"a": 1}', Content_Type="application/json"), "http://example.org/a.json"),
+        warc_record(b"GET / HTTP/1.1", kind="request"),
+    ]
+    wet, page, rest = all_of(written(tmp_path, "a.warc", b"".join(records)))
+    assert isinstance(wet, Document) and (wet.id, wet.text) == ("#http://example.org/wet", "Boilers heat water.")
+    assert isinstance(page, Document) and page.text == "Engines\n\nA Größe."
+    assert isinstance(rest, Textless)
+    assert rest.omissions == (
+        Omission("picture", 0),
+        Omission("redirect", 0),
+        Omission("script", 10),
+        Omission("record of another type", 7),
+    )
+    with Index.create(tmp_path / "index", encoder="hashing") as index:
+        for report in (index.sync([tmp_path / "a.warc"]), index.sync([tmp_path / "a.warc"])):
+            assert (report.skipped, report.left_out["script"]) == ((), 10)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from helpers.filemaking import OFFICE_RELATIONS, W, all_of, docx, one, paragraph, relations, rtf, written, zipped
 
+from semsearch.documents.textless import Textless
 from semsearch.types import Document, Omission
 
 DRAWN = " ".join(
@@ -187,7 +188,8 @@ def test_files_within_a_document_are_read_by_their_loaders(tmp_path: Path) -> No
             "word/embeddings/x.bin": "",
         },
     )
-    (chunk,) = all_of(tmp_path / "a.docx")
+    whole, chunk = all_of(tmp_path / "a.docx")
+    assert isinstance(whole, Textless) and whole.omissions == (Omission("embedded object", 0),)
     assert isinstance(chunk, Document)
     assert (chunk.id, chunk.text) == ("#chunk.html", "A chunk of another format.")
 
@@ -219,3 +221,30 @@ def test_rtf_has_boxes_notes_comments_and_headers(tmp_path: Path) -> None:
         Omission("deleted text", 4),
         Omission("picture", 0),
     }
+
+
+def test_a_form_shows_the_entry_that_is_chosen(tmp_path: Path) -> None:
+    entries = '<w:listEntry w:val="red"/><w:listEntry w:val="blue"/>'
+    for chosen, shown in (('<w:result w:val="1"/>', "blue"), ("", "red"), ('<w:default w:val="7"/>', "")):
+        form = f"<w:p><w:r><w:t>Colour </w:t><w:fldChar><w:ffData><w:ddList>{chosen}{entries}</w:ddList></w:ffData>"
+        docx(tmp_path / "a.docx", f"{form}</w:fldChar></w:r></w:p>")
+        assert one(tmp_path / "a.docx").text == f"Colour {shown}".strip()
+
+
+def test_text_that_was_moved_is_read_where_it_is_and_counted_where_it_was(tmp_path: Path) -> None:
+    moved = [f"<w:{kind}><w:r><w:t>otters</w:t></w:r></w:{kind}>" for kind in ("moveTo", "moveFrom")]
+    docx(tmp_path / "a.docx", f"<w:p>{moved[0]}</w:p><w:p>{moved[1]}</w:p>")
+    found = one(tmp_path / "a.docx")
+    assert (found.text, found.omissions) == ("otters", (Omission("deleted text", 6),))
+
+
+def test_a_character_without_a_number_costs_itself_alone(tmp_path: Path) -> None:
+    docx(tmp_path / "a.docx", '<w:p><w:r><w:sym w:font="Arial" w:char="none"/><w:t>done</w:t></w:r></w:p>')
+    found = one(tmp_path / "a.docx")
+    assert (found.text, found.omissions) == ("done", (Omission("symbol", 0),))
+
+
+def test_of_alternatives_the_one_with_a_text_is_read(tmp_path: Path) -> None:
+    both = f'<mc:AlternateContent><mc:Choice Requires="x"/><mc:Fallback>{PICT}</mc:Fallback></mc:AlternateContent>'
+    zipped(tmp_path / "a.docx", {"word/document.xml": document(f"<w:p><w:r>{both}</w:r></w:p>")})
+    assert one(tmp_path / "a.docx").text == "three litres\n\nper weekday"

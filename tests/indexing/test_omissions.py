@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
+from helpers.filemaking import W, relations, zipped
 
 from semsearch import Document, Index, SyncReport
 from semsearch.documents import loaders
@@ -129,6 +130,18 @@ def test_uploads_and_standard_input_without_text_are_skipped(index: Index) -> No
     assert (report.added, report.left_out) == (0, {"script": 21})
     report = index.add_files(io.BytesIO(b'{"id": "a", "text": ""}\n{"id": "b", "text": "The pump runs."}\n'))
     assert (report.added, report.skipped) == (1, (Skipped("-", "no text found in record 'a'"),))
+
+
+def test_an_upload_with_documents_in_it_is_not_skipped_for_its_own_lack_of_text(index: Index, folder: Path) -> None:
+    members = {
+        "word/document.xml": f"<w:document {W}><w:body/></w:document>",
+        "word/_rels/document.xml.rels": relations(("aFChunk", "chunk.html"), ("oleObject", "x.bin")),
+        "word/chunk.html": "<p>The pump runs.</p>",
+        "word/x.bin": "",
+    }
+    zipped(folder / "a.docx", members)
+    report = index.add_files([("a.docx", io.BytesIO((folder / "a.docx").read_bytes()))])
+    assert (report.added, report.skipped, report.left_out) == (1, (), {"embedded object": 0})
 
 
 def test_a_program_may_store_a_document_without_text(index: Index) -> None:

@@ -35,9 +35,11 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _HEADING = re.compile(r"(?:heading|title)\b", re.I)  # style names are English in every language's Word
 _OFF = {"0", "false", "off"}
 _DELETED = {f"{_W}del", f"{_W}moveFrom"}
+_DELETED_TEXT = {f"{_W}delText", f"{_W}t"}
 _BLOCKS = {f"{_W}p", f"{_W}tbl", *FORMULAS}
 _RUN, _RUN_TEXT, _RUBY, _SYMBOL = f"{_W}r", {f"{_W}t", FORMULA_TEXT}, f"{_W}ruby", f"{_W}sym"
 _SIGNS = FORMULA_SIGNS | {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
+_CHOICE = f"{_W}ddList"  # of a form field, which shows one of its entries
 _PRIVATE_USE = range(0xF000, 0xF100)
 _GREEK = str.maketrans(ascii_letters, "αβχδεφγηιϕκλμνοπθρστυϖωξψζΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ")  # the font Symbol
 _FORMATS = {f"{_W}pPr", f"{_W}rPr"}
@@ -63,9 +65,7 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Enclosed]:
         reader.write_rest()
         title, metadata = package.title_and_properties()
         files = package.enclosed(package.main, writer)
-    document = writer.document(title, metadata)
-    if document.text or not files:
-        yield document
+    yield writer.document(title, metadata)
     yield from files
 
 
@@ -157,11 +157,15 @@ class _Reader:
             elif tag in _ASIDES:
                 self._asides.append(element)
             elif tag in _DELETED:
-                self._writer.omit("deleted text", "".join(each.text or "" for each in element.iter(f"{_W}delText")))
+                self._writer.omit(
+                    "deleted text", "".join(each.text or "" for each in element.iter() if each.tag in _DELETED_TEXT)
+                )
             elif tag in _PICTURES:
                 self._omit_picture(element)
             elif tag == _RUN and self._hides and self._is_hidden(element):
                 self._writer.omit("hidden text", "".join(each.text or "" for each in element.iter(f"{_W}t")))
+            elif tag == _CHOICE:
+                parts.append(_chosen(element))
             elif tag == _SYMBOL:
                 parts.append(self._symbol(element))
             elif tag == _RUBY:
@@ -176,8 +180,11 @@ class _Reader:
 
     def _symbol(self, element: Element) -> str:
         """A character of a font; of fonts of pictograms none."""
-        code = int(element.get(f"{_W}char", "0"), 16)
-        if code not in _PRIVATE_USE:
+        try:
+            code = int(element.get(f"{_W}char", ""), 16)
+        except ValueError:
+            code = _PRIVATE_USE.start
+        if code not in _PRIVATE_USE and code < 0x110000:
             return chr(code)
         if element.get(f"{_W}font") == "Symbol":
             return chr(code - 0xF000).translate(_GREEK)
@@ -194,6 +201,13 @@ class _Reader:
         description = element.get("descr", "")
         if description or not element.tag.endswith("docPr"):
             self._writer.omit("picture", description)
+
+
+def _chosen(field: Element) -> str:
+    """The entry that a form field shows: the chosen one, else the default, else the first."""
+    entries = [_value(entry) for entry in field.iter(f"{_W}listEntry")]
+    number = _value(field.find(f"{_W}result")) or _value(field.find(f"{_W}default")) or "0"
+    return "".join(entries[int(number) :][:1]) if number.isdecimal() else ""
 
 
 def _value(element: Element | None) -> str:

@@ -1,7 +1,7 @@
 """Jupyter notebooks: text and code of the cells, with their printed results; cells as pages, headings of Markdown.
 
-Source: nbformat 4, and 3 of notebooks before 2015. Of a result and of an error the beginning is read, as text; images,
-HTML and attachments are left out.
+Source: nbformat 4, and 3 of notebooks before 2015. Of a result and of an error the beginning is read, as text, or as
+HTML where the text only names an object; images, other data and attachments are left out and counted.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from semsearch.documents.file_access import read_regular
 from semsearch.documents.parsing.charset import decode, storable
+from semsearch.documents.parsing.html_page import Content, text_of, tree
 from semsearch.documents.parsing.json_size import has_too_many_values
 from semsearch.documents.parsing.records import Fields
 from semsearch.documents.parsing.text_writer import TextWriter
@@ -26,7 +27,7 @@ MOST_RESULTS = 100  # of one cell
 MOST_VALUES = 2_000_000  # of the whole file, so that it fits into memory
 _HEADING = re.compile(r"(#{1,6})[ \t]+(\S.*?)[ \t#]*$")
 _COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
-_OBJECT = re.compile(r"<IPython\.core\.display\.\w+ object>")
+_OBJECT = re.compile(r"<(?:IPython\.core\.display\.\w+ object|[\w.]+(?: object)? at 0x[0-9a-fA-F]+)>")
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 _MARKUP = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}|!?\[([^\]]*)\]\([^)]*\)")
 
@@ -39,6 +40,8 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
     for number, cell in enumerate(_cells(notebook), start=1):
         writer.new_page(number, under=writer.last_heading)
         source = _text(cell.get("source", cell.get("input")))
+        for _ in cell.get("attachments") or ():
+            writer.omit("picture")
         if cell.get("cell_type") == "heading":  # of nbformat 3
             writer.heading(source, cell["level"] if isinstance(cell.get("level"), int) else 1)
         elif cell.get("cell_type") == "markdown":
@@ -95,12 +98,29 @@ def _results(cell: Mapping[str, Any], writer: TextWriter) -> Iterator[str]:
             continue
         data = output.get("data")
         text = _error(output) or _value(data if isinstance(data, dict) else output)
+        if isinstance(data, dict):
+            text = _of_others(data, text, writer)
         end = MOST_RESULT if number < MOST_RESULTS else 0
         if text[end:].strip():
             writer.omit("long result", text[end:])
-        if not text and isinstance(data, dict):
-            writer.omit("HTML result" if "text/html" in data else "picture", _text(data.get("text/html")))
         yield text[:end]
+
+
+def _of_others(data: Mapping[str, object], text: str, writer: TextWriter) -> str:
+    """The text of a value, which is that of its HTML where there is no other; images and other data are counted."""
+    if (not text or _OBJECT.fullmatch(text)) and (html := _text(data.get("text/html"))):
+        shown = text_of(Content(tree(html)))
+        writer.omit_all(shown.omissions)
+        if written := shown.finish()[0]:
+            return written
+        writer.omit("HTML result", html)
+        return text
+    for kind in data:
+        if kind.startswith("image/"):
+            writer.omit("picture")
+        elif not kind.startswith("text/"):
+            writer.omit("data of a result", _text(data[kind]))
+    return text
 
 
 def _error(output: Mapping[str, object]) -> str:

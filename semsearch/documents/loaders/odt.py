@@ -101,6 +101,8 @@ class _Reader:
             if element.tag in _PARAGRAPHS:
                 self._write_paragraph(element, in_list=in_list)
             elif element.tag == f"{_TABLE}table":
+                for covered in element.iter(f"{_TABLE}covered-table-cell"):  # by a cell that is merged with it
+                    self._writer.omit("hidden text", "".join(covered.itertext()))
                 rows = table_rows(element, f"{_TABLE}table-row", f"{_TABLE}table-cell", _PARAGRAPHS, self._text)
                 self._writer.table(rows)
             else:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path, PurePath
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 ISOLATED = True
 MOST_BROKEN = 1000  # numbers of pages in the metadata
 EDGE = 2  # lines of a page that may be a header, or a footer
+LINES_PER_EDGE = 3  # of a short page, as of a slide or a form, most is what it says
 LEAST_PAGES = 4  # that share it
 DENSITY = 0.4  # of the pages from the first with it to the last: it may stand on the left ones alone
 _PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD
@@ -75,6 +75,7 @@ def _read(path: Path, languages: str | None, files: list[Enclosed]) -> Iterator[
         pdf.close()
     text, marks = _joined(pages, outline, writer)
     if not text and files:
+        yield Document("", "", metadata, title or None, omissions=writer.omissions)
         return
     if not text and broken:
         raise Unreadable(f"not a readable PDF: none of its {count(len(pages), 'page')} can be read")
@@ -128,10 +129,10 @@ def _without_repeated_lines(pages: list[str], writer: TextWriter) -> list[str]:
 
 
 def _edges(page: list[str]) -> list[int]:
-    """The places of the first and the last lines that are not blank."""
-    first = islice((at for at, line in enumerate(page) if line.strip()), EDGE)
-    last = islice((at for at in range(len(page) - 1, -1, -1) if page[at].strip()), EDGE)
-    return sorted({*first, *last})
+    """The places of the first and the last lines that are not blank; of a page with few lines fewer of them."""
+    lines = [at for at, line in enumerate(page) if line.strip()]
+    edge = min(EDGE, len(lines) // LINES_PER_EDGE)
+    return sorted({*lines[:edge], *lines[len(lines) - edge :]})
 
 
 def _forms(line: str, page: int) -> Iterator[str]:

@@ -29,10 +29,10 @@ _CHARACTERS = {"tab": "\t", "line": "\n", "emdash": "—", "endash": "–", "bul
 _CHARACTERS |= {"ldblquote": "“", "rdblquote": "”", "emspace": " ", "enspace": " ", "cell": " | ", "nestcell": " | "}
 _HIDING = {"v": "hidden text", "deleted": "deleted text"}
 _SYMBOLS = {"~": "\xa0", "_": "-", "{": "{", "}": "}", "\\": "\\"}
-_ENDS = {"par", "sect", "page", "row", "nestrow"}
+_ENDS = {"par", "sect", "page", "column", "row", "nestrow"}
 _LEFT_OUT = """
     colortbl pict themedata colorschememapping datastore latentstyles listtable listoverridetable rsidtbl generator
-    xmlnstbl filetbl revtbl fldinst bkmkstart bkmkend atnid comment nonshppict
+    xmlnstbl filetbl revtbl fldinst bkmkstart bkmkend atnid comment nonshppict xe tc tcn
 """
 _NOT_TEXT = set(_LEFT_OUT.split())
 _PAGES = "header headerl headerr headerf footer footerl footerr footerf"
@@ -50,7 +50,7 @@ _HEADING = re.compile(r"(?:heading|überschrift|titre) ?(\d)|title$", re.I)
 class _Group:
     """The state within a pair of braces."""
 
-    place: str = "text"  # what it holds: one of _TEXTS, drawing, nothing, fonttbl, stylesheet, info, or a property
+    place: str = "text"  # what it holds: one of _TEXTS, drawing, nothing, fonttbl, stylesheet, info, upr, or a property
     hidden: str = ""  # why its text is left out
     font: int = -1
     style: int = -1
@@ -116,7 +116,7 @@ class _Reader:
             self._end_date(self._group.place)
         if self._stack:
             inner, self._group = self._group.place, self._stack.pop()
-            if inner != self._group.place and inner in _TEXTS:
+            if inner not in (self._group.place, "text") and inner in _TEXTS:
                 self._end_aside(inner)
 
     def _symbol(self, symbol: str) -> None:
@@ -264,11 +264,14 @@ def _place(word: str, starred: bool, around: str) -> str:
         return _PROPERTIES.get(word, "nothing")
     if around == "drawing":
         return _IN_DRAWINGS.get(word, "")
-    if around == "text" and word in ("fonttbl", "stylesheet", "info"):
+    if around == "text" and word in ("fonttbl", "stylesheet", "info", "upr"):
         return word
+    if around == "upr" and word == "ud":  # a text in Unicode, after the same one without
+        return "text"
     if around in _TEXTS and word in _PLACES:
         return _PLACES[word]
-    return "nothing" if starred or word in _NOT_TEXT else ""
+    is_text = word not in _NOT_TEXT and not word.endswith("Pr")  # properties of formulas
+    return "" if is_text and (word == "moMath" or not starred) else "nothing"
 
 
 def _with(group: _Group, word: str, value: int) -> _Group:

@@ -22,8 +22,8 @@ ISOLATED = False
 PAUSE = 3.0  # seconds of silence that end a paragraph
 LONG, LONGEST = 30.0, 90.0  # seconds after which a paragraph ends with a sentence, and in any case
 _TIMES = re.compile(
-    r"^[ \t]*(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})[ \t]+-->[ \t]+"
-    r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})[^\n]*$",
+    r"^[ \t]*(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?[ \t]+-->[ \t]+"
+    r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?[^\n]*$",
     re.M,
 )
 _SPEAKER = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>\n]{1,100})>")
@@ -41,7 +41,7 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
     """One document without a title. Raises Unreadable for a file without any times."""
     text, note = read_text(path)
     writer = TextWriter()
-    for cues in _paragraphs(_cues(text)):
+    for cues in _paragraphs(_cues(text, writer)):
         writer.heading(_clock(cues[0].start), 2)
         writer.block(_joined(cues), gap="\n")
     if not (document := writer.document(None, note)).text:
@@ -49,19 +49,32 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
     yield document
 
 
-def _cues(text: str) -> Iterator[_Cue]:
-    """Every subtitle with a text, up to the next blank line; a line that repeats the one before it is left out."""
-    last = ""
+def _cues(text: str, writer: TextWriter) -> Iterator[_Cue]:
+    """Every subtitle with a text, up to the next blank line; a line that repeats the one before it is left out, and so
+    is what stands between them, such as notes. A number before the times is no text.
+    """
+    last, at = "", 0
     for times in _TIMES.finditer(text):
         lines = []
-        for line in _lines_after(text, times.end() + 1):
+        _omit(text[at : times.start()], writer)
+        at = times.end() + 1
+        for line in _lines_after(text, at):
             words = _plain(line)
+            at += len(line) + 1
             if words and words != last:
                 lines.append(words)
                 last = words
+            elif words:
+                writer.omit("repeated line", words)
         if lines:
             begin, end = _seconds(times.groups()[:4]), _seconds(times.groups()[4:])
             yield _Cue(begin, end, lines)
+
+
+def _omit(between: str, writer: TextWriter) -> None:
+    lines = [line.strip().removeprefix("\ufeff").removeprefix("WEBVTT") for line in between.split("\n")]
+    if words := " ".join(line for line in lines if line and not line.isdecimal()):
+        writer.omit("text between the subtitles", words)
 
 
 def _lines_after(text: str, at: int) -> Iterator[str]:

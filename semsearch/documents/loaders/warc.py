@@ -1,24 +1,27 @@
 """Web archives (WARC, gzipped or not): each page, PDF or text that a server sent, as its own loader reads it.
 
 Source: ISO 28500 (WARC 1.1), RFC 9112 for the answers in it. Read with the standard library, record by record; of an
-address that was fetched several times, each answer is a document. Answers with a status other than 200 are left out.
+address that was fetched several times, each answer is a document. What a crawler has stored without its answer, or as
+text (WET), is read too. Answers with a status other than 200, and of types without a loader, are left out and counted.
 """
 
 from __future__ import annotations
 
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterator
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, cast
 
 from semsearch.documents.file_access import open_regular
 from semsearch.documents.parsing.charset import storable
 from semsearch.documents.parsing.records import Enclosed, Fields
+from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.errors import Unreadable
-from semsearch.types import Skipped
+from semsearch.types import Document, Skipped
 
 RECORDS = True
 ISOLATED = True
@@ -26,18 +29,25 @@ MOST_RECORD = 64 * 2**20  # bytes of an answer, packed or unpacked
 MOST_HEAD = 2**16  # bytes of the headers of a record, and of one line
 _TYPES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt", "application/pdf": ".pdf"}
 _TYPES |= {"text/markdown": ".md", "application/epub+zip": ".epub", "application/rtf": ".rtf"}
+_OF_CRAWLER = {"warcinfo", "request", "metadata", "revisit"}  # records about others
+_TEXTS = re.compile(r"^text/|javascript|json|xml")
+_NO_PAGES = {"image": "picture", "text/css": "style", "text/javascript": "script", "application/javascript": "script"}
 
 
-def load(path: Path, fields: Fields) -> Iterator[Enclosed | Skipped]:
-    """The answers, under their addresses. Raises Unreadable for what is no WARC, and where it is cut or damaged."""
+def load(path: Path, fields: Fields) -> Iterator[Enclosed | Skipped | Document]:
+    """The answers, under their addresses, and at the end a document without text that counts what was left out.
+
+    Raises Unreadable for what is no WARC, and where it is cut or damaged.
+    """
     seen: dict[str, int] = {}
+    writer = TextWriter()
     with open_regular(path) as file:
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         try:
             for head, body in _records(cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file):
-                url = storable(head.get("warc-target-uri", "").strip("<>"))[:2000]
-                if head.get("warc-type") != "response" or not url.startswith("http"):
+                url, kind = storable(head.get("warc-target-uri", "").strip("<>"))[:2000], head.get("warc-type", "")
+                if kind in _OF_CRAWLER:
                     continue
                 seen[url] = seen.get(url, 0) + 1
                 place = f"#{url}" if seen[url] == 1 else f"#{url}#{seen[url]}"
@@ -46,9 +56,26 @@ def load(path: Path, fields: Fields) -> Iterator[Enclosed | Skipped]:
                     reason = f"a record of {size:.1f} MB is over the limit of {MOST_RECORD // 2**20} MB"
                     yield Skipped(f"{path.name}{place}", reason)
                     continue
-                yield from _answer(body, place, url, head.get("warc-date", ""), path.name)
+                try:
+                    answer = _answer(body) if _is_http(head) else _Answer(head.get("content-type", ""), body)
+                except (HTTPException, ValueError, OSError, zlib.error) as error:
+                    yield Skipped(f"{path.name}{place}", f"not a readable answer: {error}"[:300])
+                    continue
+                type_ = answer.type.partition(";")[0].strip().lower()
+                if answer.status != 200:
+                    writer.omit("redirect" if answer.status // 100 == 3 else "error page")
+                    continue
+                if kind == "continuation" or type_ not in _TYPES:
+                    named = _NO_PAGES.get(type_) or _NO_PAGES.get(type_.partition("/")[0], "record of another type")
+                    writer.omit(named, answer.content.decode("utf-8", "replace") if _TEXTS.search(type_) else "")
+                    continue
+                suffix, metadata = _TYPES[type_], {"url": url, "date": head.get("warc-date", "")}
+                name = url[-200:] if url.endswith(suffix) else f"{url[-200:]}{suffix}"
+                yield Enclosed(place, name, answer.content, {key: value for key, value in metadata.items() if value})
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise Unreadable(f"not a readable WARC: {error}") from error
+    if writer.omissions:
+        yield Document("", "", omissions=writer.omissions)
 
 
 def _records(file: BinaryIO) -> Iterator[tuple[dict[str, str], bytes | None]]:
@@ -92,20 +119,25 @@ def _pass_over(file: BinaryIO, size: int) -> None:
         size -= len(piece)
 
 
-def _answer(body: bytes, place: str, url: str, date: str, file: str) -> Iterator[Enclosed | Skipped]:
-    """What the server sent, without chunks and compression."""
-    try:
-        response = HTTPResponse(_Connection(body))  # type: ignore[arg-type]  # it needs no more of a socket
-        response.begin()
-        suffix = _TYPES.get((response.getheader("content-type") or "").partition(";")[0].strip().lower())
-        if response.status != 200 or suffix is None:
-            return
-        content = _unpacked(response.read(MOST_RECORD), (response.getheader("content-encoding") or "").lower())
-    except (HTTPException, ValueError, OSError, zlib.error) as error:
-        yield Skipped(f"{file}{place}", f"not a readable answer: {error}"[:300])
-        return
-    metadata = {"url": url, "date": date} if date else {"url": url}
-    yield Enclosed(place, url[-200:] if url.endswith(suffix) else f"{url[-200:]}{suffix}", content, metadata)
+class _Answer(NamedTuple):
+    """What a server sent."""
+
+    type: str
+    content: bytes
+    status: int = 200
+
+
+def _is_http(head: dict[str, str]) -> bool:
+    return head.get("warc-type") == "response" and head.get("warc-target-uri", "").strip("<>").startswith("http")
+
+
+def _answer(body: bytes) -> _Answer:
+    """The answer without chunks and compression. Its type is "" where it has none."""
+    response = HTTPResponse(_Connection(body))  # type: ignore[arg-type]  # it needs no more of a socket
+    response.begin()
+    encoding = (response.getheader("content-encoding") or "").lower()
+    content = _unpacked(response.read(MOST_RECORD), encoding) if response.status == 200 else b""
+    return _Answer(response.getheader("content-type") or "", content, response.status)
 
 
 class _Connection:

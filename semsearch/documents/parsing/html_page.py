@@ -54,6 +54,7 @@ _SOFT_HYPHEN = "\u00ad"  # where a word may be divided
 HALF = 0.5
 MOSTLY = 0.8
 SHORT = 200  # letters: what is around the content and longer than this may be content after all
+LEAST_PROSE = 16  # letters of a header, a footer or a box beside the content that may say something
 LEAST_LIST = 100  # letters of a list of links; with shorter ones apart, the httpd manual has a seventh more passages
 LONGEST_LINK = 120  # letters: a longer one is a teaser
 MOST_ATTRIBUTES = 1000
@@ -175,19 +176,23 @@ class Content:
             return ""
         part = _PAGE_PARTS.get(element.tag) or _PAGE_PARTS.get(element.get("role") or "")
         named = (part if is_part else "") or self._kind_of_class(element)
-        if named and self._is_short(element):
+        is_site_map = self._sizes.has_heading(element) and self._sizes.is_mostly_links(self.root)
+        if not named and element.tag in ("p", "div") and self._sizes.is_link_bar(element) and not is_site_map:
+            return "navigation"
+        leads = self._sizes.is_mostly_links(element)
+        if not named and is_outside and not _is_aside(element) and (leads or self._sizes.letters[element] < SHORT):
+            named = "text beside the main part"
+        if named and (leads or not self._says_something(element, named)):
             return named
         if named:  # found, but after the content
             self.furniture.add(element)
-            return ""
-        is_site_map = self._sizes.has_heading(element) and self._sizes.is_mostly_links(self.root)
-        if element.tag in ("p", "div") and self._sizes.is_link_bar(element) and not is_site_map:
-            return "navigation"
-        is_beside = is_outside and not _is_aside(element) and self._is_short(element)
-        return "text beside the main part" if is_beside else ""
+        return ""
 
-    def _is_short(self, element: Element) -> bool:
-        return self._sizes.letters[element] < SHORT or self._sizes.is_mostly_links(element)
+    def _says_something(self, element: Element, kind: str) -> bool:
+        """Whether it is longer than what the same box has on most pages, or a statement, as of opening hours."""
+        letters = self._sizes.letters[element]
+        is_statement = kind != "cookie banner" and letters >= LEAST_PROSE and not self._sizes.has_links(element)
+        return letters >= SHORT or is_statement
 
     def _kind_of_class(self, element: Element) -> str:
         classes = element.get("class")
@@ -253,6 +258,10 @@ class _Sizes:
     def is_mostly_links(self, element: Element) -> bool:
         """Whether more of its letters are in links than elsewhere."""
         return self._linked[element] > HALF * self.letters[element]
+
+    def has_links(self, element: Element) -> bool:
+        """Whether it has several links."""
+        return self._links[element] > 1
 
     def is_link_bar(self, element: Element) -> bool:
         """Whether it has several links and hardly any other letters: "Home > Docs > Version 2"."""

@@ -16,6 +16,7 @@ from contextlib import suppress
 from email.message import Message
 from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import PurePath
+from typing import NamedTuple
 
 from semsearch.documents.parsing import mail_header, mail_text
 from semsearch.documents.parsing.charset import decode, labelled, storable
@@ -30,7 +31,10 @@ MOST_ADDRESSES = 100
 MOST_PARTS = 1000
 MOST_HEADER = 1000  # characters
 HALF = 0.5
-_PLAIN, _HTML, _CALENDAR, _STATUS = "text/plain", "text/html", "text/calendar", "message/delivery-status"
+_PLAIN, _HTML, _CALENDAR = "text/plain", "text/html", "text/calendar"
+_MESSAGES = {"message/rfc822", "message/global", "message/news"}
+_OF_PAGES = {"image": "picture", "audio": "embedded object", "video": "embedded object", "font": "embedded object"}
+_OF_PAGES |= {"css": "style", "javascript": "script", "x-javascript": "script"}
 _TAG = re.compile(r"(?is)<(script|style|title)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>")
 _BROWSER = {"browser", "html", "http", "https", "navigateur", "navegador"}
 _WORD = re.compile(r"\w+")
@@ -77,30 +81,40 @@ def items(raw: bytes, place: str = "") -> Iterator[Document | Enclosed]:
 
 
 def _write_texts(message: Message, writer: TextWriter) -> list[Message]:
-    """Write the texts of a message, in order; its attachments."""
+    """Write the texts of a message, in order; its attachments, also those of alternatives that are not read."""
     attached: list[Message] = []
-    stack: list[tuple[Message, bool]] = [(message, False)]  # with whether it only belongs to a page of HTML
+    stack = [_Place(message)]
     for _ in range(MOST_PARTS):
         if not stack:
             break
-        part, belongs = stack.pop()
+        part, belongs, is_read = stack.pop()
         kind, disposition = part.get_content_type(), part.get_content_disposition()
-        is_message = kind == "message/rfc822"
+        is_message = kind in _MESSAGES
+        of_page = _OF_PAGES.get(part.get_content_maintype()) or _OF_PAGES.get(part.get_content_subtype())
         if kind == "multipart/alternative":
-            stack.extend((each, belongs) for each in reversed(_alternatives(part, writer)))
-        elif part.is_multipart() and not is_message and kind != _STATUS:
+            chosen = _alternatives(part, writer) if is_read else []
+            stack.extend(_Place(each, belongs, each in chosen) for each in reversed(_children(part)))
+        elif part.is_multipart() and not is_message:
             inner = _children(part)
-            within = kind == "multipart/related"
-            stack.extend((each, belongs or (within and each is not inner[0])) for each in reversed(inner))
-        elif belongs and disposition != "attachment":
-            writer.omit("picture")
+            root = _root(part, inner) if kind == "multipart/related" else None
+            if kind.startswith("message/"):  # a report: its fields are what it says
+                writer.block("\n\n".join(map(_fields, inner)))
+            stack.extend(_Place(each, belongs or root not in (None, each), is_read) for each in reversed(inner))
+        elif belongs and of_page and disposition != "attachment":
+            writer.omit(of_page, _text(part) if part.get_content_maintype() != "image" else "")
         elif is_message or disposition == "attachment" or part.get_filename() or not _is_text(part):
             attached.append(part)
-        else:
+        elif is_read:
             _write(part, writer)
-    for part, _ in stack:
-        writer.omit("part of too many", _text(part) if part.get_content_maintype() == "text" else "")
+    for place in stack:
+        writer.omit("part of too many", _text(place.part) if place.part.get_content_maintype() == "text" else "")
     return attached
+
+
+def _root(part: Message, inner: list[Message]) -> Message | None:
+    """Of related parts, the one that the others belong to (RFC 2387): the one that is named, else the first."""
+    start = str(part.get_param("start", ""))
+    return next((each for each in inner if start and each.get("Content-ID") == start), next(iter(inner), None))
 
 
 def _write(part: Message, writer: TextWriter) -> None:
@@ -113,8 +127,6 @@ def _write(part: Message, writer: TextWriter) -> None:
         writer.block(shown)
         if rest:
             writer.omit("calendar data", rest)
-    elif kind == _STATUS:
-        writer.block("\n\n".join(_fields(each) for each in _children(part)))
     elif str(part.get_param("format", "")).lower() == "flowed":
         writer.block(mail_text.flowed(_text(part), delsp=str(part.get_param("delsp", "")).lower() == "yes"))
     else:
@@ -150,7 +162,7 @@ def _is_stub(plain: list[str], rich: list[str]) -> bool:
 
 def _words_of(part: Message) -> list[str]:
     """The words of the texts in a part, roughly: without parsing HTML."""
-    texts = [each for each in part.walk() if not each.is_multipart() and _is_text(each)]
+    texts = [each for each in part.walk() if not (each.is_multipart() or each.get_filename()) and _is_text(each)]
     return [
         word.lower()
         for each in texts
@@ -162,9 +174,17 @@ def _is_html(part: Message) -> bool:
     return part.get_content_type() == _HTML
 
 
+class _Place(NamedTuple):
+    """A part among others. belongs: to a page of HTML; is_read: it is none of the alternatives to what is read."""
+
+    part: Message
+    belongs: bool = False
+    is_read: bool = True
+
+
 def _is_text(part: Message) -> bool:
     is_undivided = part.get_content_maintype() == "multipart" and not part.is_multipart()  # its boundary is missing
-    return is_undivided or part.get_content_maintype() == "text" or part.get_content_type() == _STATUS
+    return is_undivided or part.get_content_maintype() == "text"
 
 
 def _children(part: Message) -> list[Message]:
@@ -183,10 +203,13 @@ def _content(part: Message) -> bytes:
 
 def _text(part: Message) -> str:
     """The text of a part; "" for one that is binary."""
-    data = _content(part)
+    payload, before, data, after = part.get_payload(), "", _content(part), ""
+    if isinstance(payload, str) and str(part.get("Content-Transfer-Encoding", "")).strip().lower() == "base64":
+        before, data, after = mail_text.around_base64(payload, data)
     charset = part.get_content_charset() or ""
     with suppress(Unreadable):
-        return labelled(data, charset) if charset else decode(data)[0]
+        text = labelled(data, charset) if charset else decode(data)[0]
+        return "\n\n".join(filter(None, (before, text, after)))
     return ""
 
 

@@ -1,9 +1,15 @@
-"""Texts of mail beside plain ones and HTML: flowed lines (RFC 3676) and invitations (iCalendar, RFC 5545)."""
+"""Texts of mail beside plain ones and HTML: flowed lines (RFC 3676), invitations (iCalendar, RFC 5545), and what stands
+around base64.
+"""
 
 from __future__ import annotations
 
+import base64
 import re
+from itertools import groupby
 
+LEAST_BASE64 = 16  # letters, with text around it: a word alone on its line looks like base64, too
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _QUOTED = re.compile(r">*")
 _PROPERTY = re.compile(r'([A-Z-]+)((?:;[^=:;]+=(?:"[^"\n]*"|[^":;\n]*))*):(.*)')
 _NAME = re.compile(r';CN="?([^";:]+)', re.I)
@@ -32,6 +38,31 @@ def flowed(text: str, *, delsp: bool) -> str:
             lines.append(f"{depth} {words}" if depth else words)
         open_, goes_on = depth, words.endswith(" ") and not signature
     return "\n".join(lines)
+
+
+def around_base64(payload: str, data: bytes) -> tuple[str, bytes, str]:
+    """The lines before base64, its content, and the lines after it, as of a mailing list; they are no base64.
+
+    data: the content, if there are no such lines. A payload that only says that it is base64 is all lines.
+
+    >>> around_base64("SGVsbG8sIHlvdSE=\\n-- \\nThe list", b"")
+    ('', b'Hello, you!', '-- \\nThe list')
+    """
+    lines = payload.strip().split("\n")
+    encoded = [_BASE64.fullmatch(line.strip()) is not None for line in lines]
+    if all(is_encoded or not line.strip() for is_encoded, line in zip(encoded, lines, strict=True)):
+        return "", data, ""
+    runs = [list(run) for is_encoded, run in groupby(range(len(lines)), encoded.__getitem__) if is_encoded]
+    longest = max(runs, key=lambda run: sum(len(lines[at]) for at in run), default=[])
+    last = next((at for at in longest if lines[at].strip().endswith("=")), longest[-1] if longest else -1)
+    word = "".join(lines[at].strip() for at in longest if at <= last)
+    if len(word) < LEAST_BASE64 or len(word) % 4:
+        return payload.strip(), b"", ""
+    return (
+        "\n".join(lines[: longest[0]]).strip(),
+        base64.b64decode(word),
+        "\n".join(lines[last + 1 :]).strip(),
+    )
 
 
 def calendar(text: str) -> tuple[str, str]:

@@ -63,10 +63,12 @@ class Package(Archive):
         return data
 
     def xml(self, member: str) -> Element:
-        """The root element of a member. Of alternatives, which show the same in newer and older programs, the first."""
+        """The root element of a member. Of alternatives, which show the same in newer and older programs, the first one
+        that has a text, a chart or a diagram.
+        """
         root = super().xml(member)
         for alternatives in list(root.iter(_ALTERNATIVES)):
-            del alternatives[1:]
+            alternatives[:] = [next(filter(_shows_text, alternatives), alternatives[0])] if len(alternatives) else []
         return root
 
     def title_and_properties(self) -> tuple[str, JsonObject]:
@@ -118,6 +120,7 @@ class Package(Archive):
             return ""
         root = self.part(relation.part, writer)
         labels = [value for cache in root.iter(f"{_CHART}strCache") for value in cache.iter(f"{_CHART}v")]
+        labels += [value for series in root.iter(f"{_CHART}tx") for value in series.findall(f"{_CHART}v")]
         labels += [value for axis in root.iter(f"{_CHART_EX}strDim") for value in axis.iter(f"{_CHART_EX}pt")]
         for numbers in root.iter(f"{_CHART}numCache"):
             writer.omit("chart number", " ".join(value.text or "" for value in numbers.iter(f"{_CHART}v")))
@@ -127,6 +130,10 @@ class Package(Archive):
         target = target.replace("\\", "/")
         part = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
         return part if self.has(part) else unquote(part)
+
+
+def _shows_text(alternative: Element) -> bool:
+    return any(each.tag in GRAPHICS or (each.text and not each.text.isspace()) for each in alternative.iter())
 
 
 def _kind(relation: Element) -> str:

@@ -100,8 +100,8 @@ def _table(file: BinaryIO, delimiters: str) -> Layout:
     at, encoding = len(BOM_UTF8) if encoding == "utf-8-sig" else 0, encoding.removesuffix("-sig")
     lines = sample.decode(encoding, "replace").removeprefix("\ufeff").splitlines(keepends=True)
     if lines and (named := _NAMED.fullmatch(lines[0])):
-        return Layout(encoding, named[1], Place(at + len(lines[0].encode(encoding)), 1))
-    return Layout(encoding, _delimiter(lines, delimiters), Place(at, 0))
+        return _quoting(lines[1:], Layout(encoding, named[1], Place(at + len(lines[0].encode(encoding)), 1)))
+    return _quoting(lines, Layout(encoding, _delimiter(lines, delimiters), Place(at, 0)))
 
 
 def _delimiter(lines: list[str], delimiters: str) -> str:
@@ -115,6 +115,33 @@ def _delimiter(lines: list[str], delimiters: str) -> str:
         return 0, 0
 
     return max(delimiters, key=fit) if lines else delimiters[0]
+
+
+def _quoting(lines: list[str], layout: Layout) -> Layout:
+    """The layout, with the way of quoting by which most of the first rows have as many cells as the header."""
+    layouts = [layout]
+    if any('\\"' in line for line in lines):
+        layouts.append(layout._replace(escaped=True))
+    if any(f'{layout.delimiter} "' in line for line in lines):
+        layouts.append(layout._replace(spaced=True))
+    return max(layouts, key=lambda each: _fit(lines, each)) if len(layouts) > 1 else layout
+
+
+def _fit(lines: list[str], layout: Layout) -> tuple[int, int]:
+    """How many of the first rows have as many cells as the header, and how few of these begin with a stray quotation
+    mark.
+    """
+    following = map(layout.plain, lines)
+    rows: list[list[str]] = []
+    while len(rows) < COMPARED:
+        try:
+            rows.append(next(layout.reader(following, strict=True)))
+        except csv.Error:
+            rows.append([])
+        except StopIteration:
+            break
+    fitting = [row for row in rows[1:] if len(row) == len(rows[0])]
+    return len(fitting), -sum(cell.lstrip().startswith('"') for row in fitting for cell in row)
 
 
 def _types(path: Path, table: Layout, fields: Fields, most: int) -> list[str]:

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import BinaryIO, NamedTuple
 
@@ -14,14 +14,30 @@ from semsearch.documents.parsing.records import Digest, Place
 
 BLOCK = 2**16  # bytes read at a time
 _WIDE = ("utf-16", "utf-32")
+_ESCAPED = re.compile(r"\\(.)")
+_DOUBLED = {'"': '""', "\\": "\\"}
 
 
 class Layout(NamedTuple):
-    """How a file is to be read: its columns are the cells of the row at `begin`."""
+    """How a file is to be read: its columns are the cells of the row at `begin`.
+
+    escaped: a quotation mark in a quoted cell is written with a backslash, and so is a backslash, as databases export
+    them. spaced: blanks before a cell are no part of it.
+    """
 
     encoding: str
     delimiter: str
     begin: Place
+    escaped: bool = False
+    spaced: bool = False
+
+    def reader(self, lines: Iterable[str], *, strict: bool = False) -> Iterator[list[str]]:
+        """The rows of lines that are `plain`."""
+        return csv.reader(lines, delimiter=self.delimiter, skipinitialspace=self.spaced, strict=strict)
+
+    def plain(self, line: str) -> str:
+        """A line with its quotation marks doubled, where they are written with a backslash."""
+        return _ESCAPED.sub(lambda pair: _DOUBLED.get(pair[1], pair[0]), line) if self.escaped else line
 
 
 class Row(NamedTuple):
@@ -50,15 +66,15 @@ class Rows:
 
     def __init__(self, file: BinaryIO, layout: Layout, start: Place, digest: Digest, limit: int) -> None:
         self.columns = 0
-        self._delimiter = layout.delimiter
-        self._lines = _Lines(file, layout.encoding, start, digest, limit)
-        mark = re.escape(layout.delimiter)
-        self._cell = re.compile(rf'"((?:[^"]|"")*+)"(?={mark}|\Z)|([^{mark}]*)')
+        self._layout = layout
+        self._lines = _Lines(file, layout, start, digest, limit)
+        mark, blanks = re.escape(layout.delimiter), " *" if layout.spaced else ""
+        self._cell = re.compile(rf'{blanks}"((?:[^"]|"")*+)"(?={mark}|\Z)|{blanks}([^{mark}]*)')
         self._quoted = 0  # lines to come of a row whose quotation marks are right
 
     def __iter__(self) -> Iterator[Row]:
         lines = self._lines
-        reader = csv.reader(self._checked(), delimiter=self._delimiter)
+        reader = self._layout.reader(self._checked())
         while True:
             line = lines.number + 1
             try:
@@ -68,7 +84,10 @@ class Rows:
             except csv.Error as error:
                 cells, broken = [], f"not CSV: {error}"
                 if lines.failed:
-                    reader = csv.reader(self._checked(), delimiter=self._delimiter)
+                    reader = self._layout.reader(self._checked())
+            while len(cells) > self.columns > 0 and not cells[-1]:  # of a line that ends with delimiters
+                cells.pop()
+            cells = cells if any(cells) else []
             yield Row(line, cells, broken, Place(lines.at, lines.number) if lines.ended else None)
 
     def _checked(self) -> Iterator[str]:
@@ -80,7 +99,7 @@ class Rows:
                 self._quoted = self._lines_to_close(line)
                 if not self._quoted:
                     cells = [cell.replace('"', '""') for cell, _ in self._cells(line)]
-                    yield self._delimiter.join(f'"{cell}"' for cell in cells) + "\n"
+                    yield self._layout.delimiter.join(f'"{cell}"' for cell in cells) + "\n"
                     continue
             yield line
 
@@ -104,7 +123,7 @@ class Rows:
 
     def _is_row(self, lines: list[str]) -> bool:
         try:
-            rows = list(csv.reader(lines, delimiter=self._delimiter, strict=True))
+            rows = list(self._layout.reader(lines, strict=True))
         except csv.Error:
             return False
         return len(rows) == 1 and not (self.columns and len(rows[0]) > self.columns) and not self._count_up(lines)
@@ -123,10 +142,11 @@ class _Lines:
     One longer than `limit` is never in memory: csv.Error instead, and `failed`.
     """
 
-    def __init__(self, file: BinaryIO, encoding: str, start: Place, digest: Digest, limit: int) -> None:
+    def __init__(self, file: BinaryIO, layout: Layout, start: Place, digest: Digest, limit: int) -> None:
         self.at, self.number, self.failed = start.at, start.number, False
-        self._encoding, self._digest, self._limit = encoding, digest, limit
-        self._wide = encoding.startswith(_WIDE)
+        self._encoding, self._digest, self._limit = layout.encoding, digest, limit
+        self._plain = layout.plain
+        self._wide = layout.encoding.startswith(_WIDE)
         self._pieces = self._decoded(file) if self._wide else self._split(file)
         self._ahead: deque[_Piece] = deque()
         self._has_end = True  # the last line
@@ -187,7 +207,7 @@ class _Lines:
             while not (whole or line.endswith(("\n", "\r"))) and (line := text.readline(2**20)):
                 pass
             if number >= skipped:
-                yield _Piece(line if whole else None)
+                yield _Piece(self._plain(line) if whole else None)
 
     def _split(self, file: BinaryIO) -> Iterator[_Piece]:
         file.seek(self.at)
@@ -196,11 +216,11 @@ class _Lines:
             *whole, begun = (begun + block).splitlines(keepends=True)
             for line in whole:
                 over = long or len(line) > self._limit + 2
-                yield _Piece(None if over else line.decode(self._encoding, "replace"), line)
+                yield _Piece(None if over else self._plain(line.decode(self._encoding, "replace")), line)
                 long = False
             if len(begun) > self._limit + 2:
                 half = begun[-1:] if begun.endswith(b"\r") else b""
                 yield _Piece(None, begun.removesuffix(half), more=True)
                 begun, long = half, True
         if begun or long:
-            yield _Piece(None if long else begun.decode(self._encoding, "replace"), begun)
+            yield _Piece(None if long else self._plain(begun.decode(self._encoding, "replace")), begun)

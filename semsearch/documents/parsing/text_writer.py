@@ -92,6 +92,10 @@ class TextWriter:
         """Count `text`, which is left out of the document on purpose, as of this kind."""
         self._omitted[kind] += letters(text)
 
+    def omit_all(self, omissions: Iterable[Omission]) -> None:
+        """Count what was left out of a part that was written elsewhere."""
+        self._omitted.update({each.kind: each.letters for each in omissions})
+
     @property
     def omissions(self) -> tuple[Omission, ...]:
         """What was left out, each kind once, in the order of their first places."""
