@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 PROJECT_FILE = "semsearch.toml"
 LARGEST = 1_000_000  # bytes of a settings file
+LONGEST_NAME = 200  # bytes of the name of an index: file systems take 255, and files beside its folder have longer ones
 PREFIX = "SEMSEARCH_"
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 DATA = "SEMSEARCH_DATA"  # the folder of public test sets; not a setting, as searching does not need it
@@ -105,8 +106,11 @@ def index_folder(name: str | Path, below: Path | None = None) -> Path:
         raise UsageError(f"an index is named by a text or a path, not {name!r}.", 'For example: "notes".')
     if isinstance(name, Path) or "/" in name or (os.altsep and os.sep in name):
         return Path(name).expanduser()
-    if not name or name.startswith((".", "-")) or not name.isprintable():
-        raise UsageError(f"{name!r} cannot be the name of an index.", "Use letters, digits, '-' and '_', or a path.")
+    if not name or name.startswith((".", "-")) or not name.isprintable() or len(os.fsencode(name)) > LONGEST_NAME:
+        what = repr(name) if len(name) < LONGEST_NAME else f"a text of {len(name)} letters"
+        raise UsageError(
+            f"{what} cannot be the name of an index.", "Use up to 200 letters, digits, '-' and '_', or a path."
+        )
     return home(below) / name
 
 

@@ -1,4 +1,4 @@
-"""The Streamlit script: the pages, and the sidebar that leads to them."""
+"""The Streamlit script: the pages, and the rail of links that leads to them."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ RUN: dict[str, Callable[[], None]] = {
 }
 OF_INDEXES = ("", "documents", "groups", "map", "evaluate")  # the pages that show nothing without an index
 st.set_page_config("semsearch", page_icon=HERE / "icon.png", layout="wide")
-st.html(HERE / "style.css")
-st.logo(HERE / "logo.svg", size="large", icon_image=HERE / "icon.png")
+st.html(f"<style>{''.join((HERE / f'{name}.css').read_text(encoding='utf-8') for name in ('tokens', 'style'))}</style>")
 pages = {
     path: st.Page(RUN[path], title=entry.title, icon=f":material/{entry.icon}:", url_path=path, default=not path)
     for path, entry in navigation.PAGES.items()
@@ -50,20 +49,23 @@ if (path := navigation.next_page()) is not None:
 if chosen.url_path == "indexes" and "part" in st.query_params:  # a link from before the models had a page
     st.switch_page(pages["models"], query_params=st.query_params.to_dict())
 index_picker.settle(chosen.url_path)
-with st.sidebar:
-    index_picker.reserve()
-    for group, entries in navigation.GROUPS.items():
-        st.caption(group)
-        for path in entries:  # rather than Streamlit's own links, which lose the current index
-            st.page_link(pages[path], query_params=index_picker.parameters(path))
-    scripts.reload_when_locked()
-top = st.container()  # always there, so that the page below keeps its place, and open forms stay open
-with top:
+with st.container(key="rail"):
+    for entries in navigation.GROUPS.values():
+        with st.container(gap=None):
+            for path in entries:  # rather than Streamlit's own links, which lose the current index
+                st.page_link(pages[path], query_params=index_picker.parameters(path))
     job_list.show()
-if chosen.url_path in OF_INDEXES and not admin.names():
-    welcome.page()
-else:
-    with messages.errors():  # what no page shows itself: another process may remove an index while a page is drawn
-        chosen.run()
-index_picker.fill()
-navigation.tell_ignored(top)
+    scripts.reload_when_locked()
+empty = chosen.url_path in OF_INDEXES and not admin.names()
+if not empty:
+    with st.container(horizontal=True, vertical_alignment="center", key=f"bar-{chosen.url_path or 'search'}"):
+        st.title(chosen.title, anchor=False, width="content")
+        index_picker.reserve()
+with st.container(key="page"):
+    top = st.container()  # always there, so that the page below keeps its place, and open forms stay open
+    if empty:
+        welcome.page()
+    else:
+        with messages.errors():  # what no page shows itself: an index may be removed while its page is drawn
+            chosen.run()
+    navigation.tell_ignored(top)

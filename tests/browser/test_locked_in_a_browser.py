@@ -18,6 +18,7 @@ from chromium import ask, browsing, entered, needs_chromium, text, until
 from helpers.served import SECRET, Server, home_with_a_secret, running
 from selenium.webdriver.common.by import By
 
+BOX = "input[aria-label='What are you looking for?']"
 pytestmark = needs_chromium
 LOCKED = "This page needs the address that semsearch ui printed"
 FOREIGN = """<!doctype html><title>waiting</title>
@@ -101,7 +102,7 @@ def test_the_page_of_another_site_may_link_to_the_pages_and_let_a_browser_in(dri
         until(lambda: LOCKED in text(driver))
         driver.get(f"http://localhost:{port}/")
         driver.find_element(By.ID, "entrance").click()
-        until(lambda: "Search" in text(driver) and "token" not in driver.current_url)
+        until(lambda: driver.find_elements(By.CSS_SELECTOR, BOX) and "token" not in driver.current_url)
         driver.get(f"http://localhost:{port}/")
         driver.find_element(By.ID, "link").click()  # no cookie with it, as it comes from elsewhere
         until(lambda: LOCKED in text(driver))
@@ -110,16 +111,22 @@ def test_the_page_of_another_site_may_link_to_the_pages_and_let_a_browser_in(dri
         assert "q=boiler" in driver.current_url
 
 
-def test_after_a_restart_an_open_tab_says_what_to_do(driver: Any, home: Path) -> None:
+def test_after_a_restart_bookmarks_work_and_after_a_new_token_an_open_tab_says_what_to_do(
+    driver: Any, home: Path
+) -> None:
     with running(home) as first:
         ask(driver, entered(driver, first), "boiler")
         until(lambda: SECRET in text(driver))
         first.process.send_signal(signal.SIGINT)
         first.process.wait(60)
-    with running(home, port=first.port) as second:
+    with running(home, port=first.port):
+        until(lambda: "semsearch has stopped" not in text(driver))
+        driver.get(f"{first.address}/?q=boiler")  # a bookmark
+        until(lambda: SECRET in text(driver))
+    with running(home, "--new-token", port=first.port) as second:
         until(lambda: LOCKED in text(driver))
         driver.get(second.printed)
-        until(lambda: "Search" in text(driver))
+        until(lambda: driver.find_elements(By.CSS_SELECTOR, BOX))
 
 
 def test_the_browser_lets_no_script_see_the_cookie(driver: Any, started: Server) -> None:

@@ -47,8 +47,16 @@ def shows(browser: Any, words: str) -> bool:
     return words in first(browser)
 
 
+def advanced(browser: Any) -> None:
+    """Unfold what is rarely needed."""
+    fold = until(lambda: browser.find_elements(By.CSS_SELECTOR, ".st-key-narrow details"))[0]
+    if fold.get_attribute("open") is None:
+        fold.find_element(By.TAG_NAME, "summary").click()
+
+
 def choose(browser: Any, label: str, value: str) -> None:
-    """Write into a box of several choices, as a person does: with the keyboard alone."""
+    """Write into a box of several choices under Advanced, as a person does: with the keyboard alone."""
+    advanced(browser)
     box = until(lambda: browser.find_elements(By.CSS_SELECTOR, f"input[aria-label='{label}']"))[0]
     box.send_keys(value, Keys.ENTER)
 
@@ -56,8 +64,9 @@ def choose(browser: Any, label: str, value: str) -> None:
 def test_the_cursor_is_in_the_box_and_a_slash_brings_it_back(browser: Any, server: str) -> None:
     browser.get(server)
     until(lambda: browser.switch_to.active_element.get_attribute("aria-label") == "What are you looking for?")
+    browser.switch_to.active_element.send_keys("/")  # on a fresh page the box has the focus already
     browser.switch_to.active_element.send_keys("engine", Keys.ENTER)
-    until(lambda: "encoded in" in text(browser))
+    until(lambda: "encoded in" in text(browser) and "q=engine" in browser.current_url)
     browser.execute_script("document.activeElement.blur()")
     browser.find_element(By.TAG_NAME, "body").send_keys("/")
     until(lambda: browser.switch_to.active_element.get_attribute("aria-label") == "What are you looking for?")
@@ -84,6 +93,7 @@ def test_no_value_of_the_metadata_and_no_file_name_is_markup(browser: Any, serve
     ask(browser, server, "volcanoes")
     until(lambda: "a <b>name<b>.txt" in text(browser))
     until(lambda: LINKS in text(browser).replace("\u2060", ""))
+    advanced(browser)
     until(lambda: browser.find_elements(By.CSS_SELECTOR, "input[aria-label='tag']"))[0].click()
     until(lambda: MARKUP in text(browser))  # among the choices, letter by letter
     assert browser.title != "owned"
@@ -94,7 +104,7 @@ def test_no_value_of_the_metadata_and_no_file_name_is_markup(browser: Any, serve
 def test_a_pdf_opens_at_its_page_with_its_passage_in_view(browser: Any, server: str) -> None:
     ask(browser, server, "zeppelin hydrogen")
     until(lambda: "paper.pdf · page 2" in text(browser))
-    until(lambda: buttons(browser, "Open"))[0].click()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".hit .title"))[0].click()
     picture = until(lambda: browser.find_elements(By.CSS_SELECTOR, "img[alt='page 2 of 3']"))[0]
     until(lambda: picture.get_property("naturalWidth") == 1400)
     in_view = """
@@ -106,6 +116,39 @@ def test_a_pdf_opens_at_its_page_with_its_passage_in_view(browser: Any, server: 
     until(lambda: browser.execute_script(in_view))
     until(lambda: buttons(browser, "Next page"))[0].click()
     until(lambda: browser.find_elements(By.CSS_SELECTOR, "img[alt='page 3 of 3']"))
+
+
+def test_results_come_as_one_types_and_leave_one_entry_in_the_history(browser: Any, server: str) -> None:
+    browser.get(server)
+    box = until(lambda: browser.find_elements(By.CSS_SELECTOR, "input[placeholder^='Ask in your own words']"))[0]
+    entries = browser.execute_script("return history.length")
+    for part in ("bread", " and", " salt"):
+        box.send_keys(part)
+        until(lambda part=part: f"{part.strip()}" in browser.current_url)
+        until(lambda: "salt" in first(browser))
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".hits[data-done='true']") and "encoded in" in text(browser))
+    assert browser.execute_script("return history.length") == entries
+
+
+def test_six_hits_stand_above_the_fold_and_filters_beside_them_or_in_a_sheet(browser: Any, server: str) -> None:
+    ask(browser, server, "engine")
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".hits[data-done='true']"))
+    size = {"height": 900, "deviceScaleFactor": 1, "mobile": False}
+    try:
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 1440, **size})
+        bottoms = "return [...document.querySelectorAll('.hit')].map((hit) => hit.getBoundingClientRect().bottom)"
+        until(lambda: sum(0 < each <= 900 for each in browser.execute_script(bottoms)) >= 6)
+        assert browser.find_element(By.CSS_SELECTOR, ".facets").is_displayed()
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 420, **size})
+        until(lambda: not browser.find_element(By.CSS_SELECTOR, ".facets").is_displayed())
+        until(lambda: buttons(browser, "Filters"))[0].click()
+        until(lambda: browser.find_element(By.CSS_SELECTOR, ".facets").is_displayed())
+        assert browser.switch_to.active_element.text == "Close"
+        browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+        until(lambda: not browser.find_element(By.CSS_SELECTOR, ".facets").is_displayed())
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 420
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_hits_are_read_with_the_keyboard_alone_chosen_and_saved(browser: Any, server: str) -> None:

@@ -43,24 +43,35 @@ def taken() -> Iterator[int]:
         yield holding.getsockname()[1]
 
 
-def test_it_prints_the_address_with_a_new_token_that_is_no_argument(
+def test_it_prints_the_address_with_a_token_that_is_kept_for_its_owner_and_no_argument(
     cli: CommandLine, started: list[list[str]], tmp_path: Path
 ) -> None:
-    tokens = set()
-    for _ in range(2):
-        ran = cli("--home", tmp_path, "ui", "--no-browser")
+    def printed(*flags: str) -> str:
+        ran = cli("--home", tmp_path, "ui", "--no-browser", *flags)
         assert ran.code == 0
         assert not ran.out
         found = re.search(rf"http://{re.escape(ui.HERE)}:\d+/\?token=([\w-]{{40,}}) ", ran.err)
         assert found
-        tokens.add(found[1])
-    assert len(tokens) == 2
+        return found[1]
+
+    first = printed()
+    file = tmp_path / ui.TOKEN_FILE
+    assert file.read_text().strip() == first and file.stat().st_mode & 0o777 == 0o600
+    assert printed() == first  # bookmarks still work
+    second = printed("--new-token")
+    assert second != first and printed() == second
+    file.chmod(0o644)
+    third = printed()
+    assert third != second and file.stat().st_mode & 0o777 == 0o600  # others could have read it
+    file.write_text("short\n")
+    assert printed() not in (third, "short")
     for arguments in started:
         assert arguments[1:4] == ["-P", "-m", "semsearch_ui"]
         assert "--browser" not in arguments
         assert arguments[-2] == f"SEMSEARCH_HOME={tmp_path}"
-        assert arguments[-1].removeprefix("SEMSEARCH_UI_TOKEN=") in tokens
-        assert not [each for each in arguments[:-1] if any(token in each for token in tokens)]
+        token = arguments[-1].removeprefix("SEMSEARCH_UI_TOKEN=")
+        assert not [each for each in arguments[:-1] if token in each]
+    assert {first, second, third} < {each[-1].removeprefix("SEMSEARCH_UI_TOKEN=") for each in started}
 
 
 def test_a_token_of_ones_own_is_not_printed_and_a_short_one_is_an_error(

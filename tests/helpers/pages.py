@@ -112,10 +112,15 @@ def ended(name: str | tuple[str, ...] = "notes") -> str:
     return job.state if (job := jobs.last(name)) else ""
 
 
+def drawn(page: AppTest) -> list[tuple[Any, dict[str, Any]]]:
+    """The components of the search page, each with what it gives to the browser to show; the hits come last."""
+    every = [(one, json.loads(one.proto.bytes)) for one in page.get("bidi_component")]
+    return sorted(every, key=lambda one: "hits" in one[1])
+
+
 def hits(page: AppTest) -> dict[str, Any]:
-    """What the search page gives to the browser to show; {} where there is nothing yet."""
-    found = page.get("bidi_component")
-    return json.loads(found[-1].proto.bytes) if found else {}
+    """What the search page gives to the browser to show, hits and facets; {} where there is nothing yet."""
+    return {name: value for _, shown in drawn(page) for name, value in shown.items()}
 
 
 def titles(page: AppTest) -> list[str]:
@@ -127,9 +132,9 @@ def tell(page: AppTest, event: str, /, **fields: Any) -> AppTest:
     """The page, after an event that the browser sends about its hits."""
     from streamlit.components.v2.bidi_component.main import _make_trigger_id
 
-    [drawn] = page.get("bidi_component")
+    component = drawn(page)[-1][0]
     state = page._tree.get_widget_states()
-    told = state.widgets.add(id=_make_trigger_id(drawn.proto.id, "events"))
+    told = state.widgets.add(id=_make_trigger_id(component.proto.id, "events"))
     told.json_trigger_value = json.dumps([{"event": "told", "value": {"event": event, **fields}}])
     page._tree = page._run(state)._tree
     assert not page.exception

@@ -277,7 +277,7 @@ def test_the_printed_address_gives_a_cookie_of_this_port_for_this_site_alone(ser
     name, _, rest = headers["set-cookie"].partition("=")
     attributes = {each.strip().lower() for each in rest.split(";")[1:]}
     assert name == f"semsearch_{server.port}"
-    assert {"httponly", "path=/", "samesite=strict"} == attributes
+    assert {"httponly", "path=/", "samesite=strict", f"max-age={365 * 24 * 3600}"} == attributes
     assert "/documents?title=a+b&amp;n=house" in text and server.token not in text
     assert headers["cache-control"] == "no-store"
 
@@ -381,7 +381,7 @@ def test_the_browser_is_opened_by_a_file_that_only_its_owner_reads(home: Path, t
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_with_its_exit_code_and_a_new_start_has_a_new_token(
+def test_a_signal_ends_it_with_its_exit_code_and_only_a_new_token_locks_out_who_was_let_in(
     home: Path, number: signal.Signals
 ) -> None:
     port = free_port()
@@ -392,8 +392,11 @@ def test_a_signal_ends_it_with_its_exit_code_and_a_new_start_has_a_new_token(
             assert first.process.wait(60) == 128 + number
         assert "Traceback" not in first.said()
     with running(home, port=port) as second:
-        assert second.token != first.token
-        assert second.get("/", Cookie=cookie)[0] == 403
+        assert second.token == first.token
+        assert second.get("/", Cookie=cookie)[0] == 200  # a bookmark works
+    with running(home, "--new-token", port=port) as third:
+        assert third.token != first.token
+        assert third.get("/", Cookie=cookie)[0] == 403
 
 
 def test_a_token_of_ones_own_is_used_and_not_printed(home: Path) -> None:
@@ -404,8 +407,8 @@ def test_a_token_of_ones_own_is_used_and_not_printed(home: Path) -> None:
         assert status == 200
         cookie = headers["set-cookie"].partition(";")[0]
         assert stream(server, Origin=server.address, Cookie=cookie) == 101
-    with running(home, port=server.port, SEMSEARCH_UI_TOKEN=own) as again:
-        assert again.get("/", Cookie=cookie)[0] == 403
+    with running(home, port=server.port, SEMSEARCH_UI_TOKEN=f"{own}0") as again:
+        assert again.get("/", Cookie=cookie)[0] == 403  # the cookie of another token
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Index, admin
 from semsearch.search.snippets import Snippet
-from semsearch.types import Hit, Mark
+from semsearch.types import Hit
 
 DOCUMENTS = [
     Document("cars/diesel.txt", "A diesel engine ignites fuel by compression.", {"year": 1990, "lang": "en"}),
@@ -59,7 +59,7 @@ def test_an_empty_index_is_no_reason_to_try_other_words(home: Path) -> None:
     page = shown("fuel")
     said = [each.value.replace("\\", "") for each in page.info]
     assert said == ["There is no document in here yet."]
-    assert [each.proto.label for each in page.get("page_link") if "Add" in each.proto.label] == ["Add documents"]
+    assert {each.proto.label for each in page.get("page_link") if "Add" in each.proto.label} == {"Add documents"}
 
 
 def test_a_question_shows_its_hits_with_place_strength_and_marked_words(notes: Path) -> None:
@@ -67,7 +67,10 @@ def test_a_question_shows_its_hits_with_place_strength_and_marked_words(notes: P
     assert titles(page)[0] == "1. diesel.txt"
     assert marked(page, "word")[0] == "diesel"
     [scores] = [hit["why"]["scores"] for hit in hits(page)["hits"][:1]]
-    assert [each.split()[0] for each in scores] == ["cosine", "BM25"]
+    assert [each.split()[0] for each in scores] == ["strength", "cosine", "BM25"]
+    assert all(
+        each in ("strong", "likely", "weak", "no match") for each in (hit["strength"] for hit in hits(page)["hits"])
+    )
     assert "encoded in" in foot(page) and "cpu" in foot(page)
 
 
@@ -537,8 +540,7 @@ def test_every_condition_is_a_chip_that_removes_it(notes: Path) -> None:
 
 def test_facets_have_counts_and_a_click_chooses_a_value_or_a_range(notes: Path) -> None:
     page = shown("engine")
-    assert hits(page)["facets"] is None and hits(page)["refinable"]
-    facets = {each["key"]: each for each in hits(tell(page, "refine"))["facets"]}
+    facets = {each["key"]: each for each in hits(page)["facets"]}
     counted = [(one["value"], one["here"], one["count"]) for one in facets["f.lang"]["values"]]
     among = Counter("de" if "brot" in title else "en" for title in titles(page))
     assert counted == [("en", among["en"], 3), ("de", among["de"], 1)]  # among the hits, of the index
@@ -565,13 +567,13 @@ def test_facets_count_the_documents_that_pass_the_other_filters(notes: Path, mon
         values = {one["value"]: one["count"] for one in facets["f.lang"]["values"]}
         return values, sum(each["count"] for each in facets["f.year"]["bars"])
 
-    page = tell(shown("engine"), "refine")
+    page = shown("engine")
     assert counts(page) == ({"en": 3, "de": 1}, 4) and not hits(page)["filtered"]
     tell(page, "facet", key="f.lang", value="de")
     assert counts(page) == ({"en": 3, "de": 1}, 1) and hits(page)["filtered"]  # its own choice counts for the others
     tell(page, "facet", key="f.lang", value="de")
     page.text_input(key="path").set_value("brot*").run()
-    assert counts(page) == ({"en": 0, "de": 1}, 1)
+    assert counts(page) == ({"de": 1}, 1)  # no value that nothing has
     monkeypatch.setattr(facet_counts, "MOST", 0)
     page.text_input(key="path").set_value("*.txt").run()
     assert counts(page) == ({"en": None, "de": None}, 4)
@@ -593,6 +595,21 @@ def test_recent_and_saved_searches_are_listed_under_the_empty_box_until_they_are
     assert (start["recent"], start["remember"], len(start["saved"])) == ([], False, 1)
 
 
+def test_a_search_is_listed_with_its_name_and_what_restricts_it_where_its_index_is(notes: Path) -> None:
+    with Index.create("others", encoder="hashing") as index:
+        index.add([Document("o.txt", "A diesel engine in another index.")])
+    tell(shown("engine", n="notes", **{"f.lang": "de"}), "save", name="  Motoren ")
+    page = shown("engine", n="notes", mode="keyword")
+    page.text_input(key="q").set_value("engine with a spark").run()  # the first one was its beginning
+    start = hits(shown(n="notes"))["start"]
+    assert [(each["label"], each["more"]) for each in start["recent"]] == [
+        ("engine with a spark", "mode: keyword"),
+        ("engine", "lang: de"),
+    ]
+    assert [(each["label"], each["more"]) for each in start["saved"]] == [("Motoren", "engine · lang: de")]
+    assert hits(shown(n="others"))["start"]["recent"] == [] == hits(shown(n="others"))["start"]["saved"]
+
+
 @pytest.mark.parametrize("content", ["", "[]", '{"recent": 7, "saved": [1, {"text": 2}]}', "\x00"])
 def test_a_damaged_list_of_searches_costs_no_search(content: str, notes: Path) -> None:
     (notes.parent / ".searches.json").write_text(content)
@@ -600,15 +617,62 @@ def test_a_damaged_list_of_searches_costs_no_search(content: str, notes: Path) -
     assert hits(shown())["start"]["saved"] == []
 
 
-def test_what_is_typed_is_completed_from_titles_and_headings(home: Path) -> None:
-    marks = (Mark(0, heading="Cleaning a carburettor"),)
-    with Index.create("notes", encoder="hashing") as index:
-        index.add([Document("manual", "A carburettor is cleaned with air.", title="Manual of engines", marks=marks)])
-    page = tell(shown("air"), "typed", text="  manual of e")
-    assert hits(page)["suggestions"] == ["Manual of engines"]
-    assert hits(tell(page, "typed", text="carburettor"))["suggestions"] == ["Cleaning a carburettor"]
-    assert hits(tell(page, "typed", text="ca"))["suggestions"] == []
-    assert len(hits(page)["hits"]) == 1  # those of the question
+def test_what_is_typed_is_answered_by_its_words_and_at_rest_by_its_meaning(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = shown("bread")
+    asked: list[tuple[str, str]] = []
+    search = Index.search
+    noted = lambda index, query, *more: asked.append((query.text, query.mode)) or search(index, query, *more)  # noqa: E731
+    monkeypatch.setattr(Index, "search", noted)
+    page.text_input(key="q").set_value("diesel").run()
+    assert asked == [("diesel", "keyword"), ("diesel", "hybrid")]
+    assert len(titles(page)) == 4  # not only the one with the word
+    asked.clear()
+    page.text_input(key="q").set_value("petrol engine")
+    tell(page, "asked", text="petrol engine")  # Enter
+    assert asked == [("petrol engine", "hybrid")]
+    assert (
+        shown("petrol").text_input(key="q").value == "petrol"
+    )  # a page that is opened at a question waits for nothing
+
+
+def test_a_chip_of_a_passage_shows_its_words_and_never_stands_on_both_sides(notes: Path) -> None:
+    page = tell(shown("diesel engine"), "steer", kind="more", key=first(shown("diesel engine")))
+    assert chips(page) == ["more like: “A diesel engine ignites fuel by com…”"]
+    tell(page, "steer", kind="less", key=first(page))
+    assert [each.partition(":")[0] for each in chips(page)] == ["less like"]
+    assert chips(shown("engine", more="#1 ^0.5"))[0].endswith("…” ^0.5")
+
+
+def test_hits_are_ordered_by_their_dates_where_that_is_chosen(notes: Path) -> None:
+    told = {1990: "A steam engine.", 2020: "The steam engine of a mill.", 2005: "Why a steam engine whistles."}
+    dated = [Document(f"{year}.txt", text, {"date": f"{year}-05-01"}) for year, text in told.items()]
+    with Index.create("dated", encoder="hashing") as index:
+        index.add([*dated, Document("x.txt", "A steam engine has a boiler.")])
+    page = shown("steam engine", n="dated", sort="newest")
+    assert [hit["date"] for hit in hits(page)["hits"]] == ["2020-05-01", "2005-05-01", "1990-05-01", ""]
+    tell(page, "sort", by="oldest")
+    assert titles(page)[0] == "1. 1990.txt" and page.query_params["sort"] in ("oldest", ["oldest"])
+    assert hits(shown("steam engine", n="dated", sort="sideways"))["sort"] == ""
+
+
+def test_more_hits_are_one_click_away_while_there_are_any(notes: Path) -> None:
+    page = shown("engine", k="3")
+    assert hits(page)["more"]
+    tell(page, "grow")
+    assert len(titles(page)) == 4 and not hits(page)["more"]
+    assert page.number_input(key="k").value == 13
+
+
+def test_the_first_folder_of_a_path_narrows_a_search(notes: Path) -> None:
+    with Index.open("notes", encoder="hashing") as index:
+        index.add([Document("boats/old/steam.txt", "A steam engine drives the boat.")])
+    page = shown("engine")
+    [folder] = [each for each in hits(page)["facets"] if each["key"] == "b.folder"]
+    assert [(one["value"], one["count"]) for one in folder["values"]] == [("cars", 2), ("boats", 1)]
+    tell(page, "facet", key="b.folder", value="boats")
+    assert titles(page) == ["1. steam.txt"] and chips(page) == ["Folder: boats"]
 
 
 def test_only_a_snippet_with_text_before_it_begins_with_an_ellipsis() -> None:
@@ -634,7 +698,7 @@ def test_the_type_of_a_hit_is_that_of_its_loader(path: str, kind: str) -> None:
 
 
 def test_what_is_no_better_than_chance_stands_behind_all_that_is(notes: Path) -> None:
-    from semsearch_ui.search.hits import by_chance
+    from semsearch_ui.search.hits import ordered
     from semsearch_ui.search.results import IndexHit
 
     def found(number: int, strength: float | None, rerank: float | None = None) -> IndexHit:
@@ -642,9 +706,9 @@ def test_what_is_no_better_than_chance_stands_behind_all_that_is(notes: Path) ->
         return IndexHit("notes", hit, f"#{number}")
 
     mixed = (found(1, 0.97), found(2, 0.0), found(3, None), found(4, 0.49), found(5, 0.6))
-    assert [each.hit.id for each in by_chance(mixed)] == [1, 3, 5, 2, 4]
+    assert [each.hit.id for each in ordered(mixed)] == [1, 3, 5, 2, 4]
     read = (found(1, 0.1, 0.9), found(2, 0.8, 0.2))  # the reranker has the last word
-    assert by_chance(read) == read
+    assert ordered(read) == read
     page = shown("diesel engine")
     strengths = [hit["record"]["strength"] for hit in hits(page)["hits"]]
     above = hits(page)["above"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from ..shared import encoder_picker, widgets
 from . import matrix, pair_table
 
@@ -13,7 +11,6 @@ KINDS = {"sentences": matrix.show, "pairs": pair_table.show}
 
 def page() -> None:
     """The page."""
-    st.title("Compare")
     hint = "Sentences: each with every other. Pairs: two by two, also with human scores."
     kind = widgets.choice("Compare", list(KINDS), "kind", hint, label_visibility="collapsed")
     KINDS[kind](encoder_picker.several("m", MOST))

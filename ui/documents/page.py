@@ -49,7 +49,6 @@ COLUMNS = {  # all of them, in order
 
 def page() -> None:
     """The page."""
-    st.title("Documents")
     name = index_picker.index()
     if name is None:
         return

@@ -36,7 +36,6 @@ class Measure(NamedTuple):
 
 def page() -> None:
     """The page."""
-    st.title("Evaluate")
     name = widgets.choice("Measure", list(MEASURES), "measure", label_visibility="collapsed")
     measure, names = MEASURES[name], []
     with st.container(border=True):

@@ -13,7 +13,6 @@ KINDS = {"copies": copies.show, "clusters": clusters.show, "labels": labels.show
 
 def page() -> None:
     """The page."""
-    st.title("Groups")
     messages.outcome_of_click()
     row = st.container(horizontal=True, vertical_alignment="top")
     name = index_picker.index()

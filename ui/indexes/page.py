@@ -22,7 +22,6 @@ Work = Callable[[Path, jobs.Report], jobs.Outcome]
 
 def page() -> None:
     """The page."""
-    st.title("Indexes")
     messages.outcome_of_click()
     names = admin.names()
     if names:

@@ -24,7 +24,6 @@ LEAST = 3  # points
 
 def page() -> None:
     """The page."""
-    st.title("Map")
     messages.outcome_of_click()
     navigation.uses(*selection.ALL)
     row = st.container(horizontal=True, vertical_alignment="top")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from ..shared import messages, widgets
 from . import catalogue, export, train
 
@@ -12,6 +10,5 @@ PARTS = {"Encoders": catalogue.show, "Export": export.show, "Train": train.show}
 
 def page() -> None:
     """The page."""
-    st.title("Models")
     messages.outcome_of_click()
     PARTS[widgets.choice("Part of the page", list(PARTS), "part", label_visibility="collapsed")]()

@@ -37,6 +37,7 @@ def card(rank: int, each: IndexHit, snippet: Snippet, *, lead: str = "", several
         "lead": lead or f"{rank}.",
         "title": visible(one_line(title(each), LONGEST_TITLE)),
         "place": visible(" · ".join(_place(each, several))),
+        "date": each.date,
         "kind": suffix_of(PurePosixPath(hit.path))[1:].upper()[:8],
         "strength": strength(hit),
         "level": "none" if hit.strength is None and hit.match == "none" else hit.match,
@@ -66,17 +67,18 @@ def citation(each: IndexHit) -> str:
 
 
 def strength(hit: Hit) -> str:
-    """The word for the strength of a hit, and the number, rounded down: 0.899 is not likely."""
-    word = "no match" if hit.match == "none" else hit.match
-    if hit.strength is None:
-        return "" if hit.match == "none" else word
-    return f"{word} {rounded_down(hit.strength):.2f}"
+    """The word for the strength of a hit; "" where there is none."""
+    if hit.match == "none":
+        return "" if hit.strength is None else "no match"
+    return hit.match
 
 
 def why(each: IndexHit) -> JsonObject:
     """Scores in words, and the share of each channel in the score that ranks the hit."""
     hit = each.hit
     scores = [f"{SCORES.get(name, name)} {value:.3f}" for name, value in hit.scores.items()]
+    if hit.strength is not None:
+        scores.insert(0, f"strength {rounded_down(hit.strength):.2f}")  # 0.899 is not likely
     whole = sum(hit.parts.values())
     parts = hit.parts.items() if whole > 0 else ()
     sums = " + ".join(f"{part:.4f} by {CHANNELS[name]}" for name, part in parts)

@@ -31,13 +31,15 @@ class Others(NamedTuple):
 
 
 NONE = Others()
-Told = tuple[str | None, Mapping[str, Any]]  # what a document has: its kind of file, and its metadata
+Told = tuple[str | None, Mapping[str, Any], str]  # what a document has: its kind of file, its metadata, its folder
 
 
 def among(facet: Facet, hits: Sequence[IndexHit]) -> Counter[str]:
     """In how many documents of the hits each value of a facet is."""
     documents = {(one.index, one.hit.document): one for one in hits}.values()
-    return _counted(facet, [(each.loader, each.hit.metadata) for each in documents])
+    return _counted(
+        facet, [(each.loader, each.hit.metadata, filters.folder_of(each.hit.document)) for each in documents]
+    )
 
 
 def under(facet: Facet, names: Sequence[str], others: Others) -> Mapping[str, int] | None:
@@ -65,8 +67,9 @@ def passing(name: str, others: Others) -> int:
 
 def _counted(facet: Facet, documents: Sequence[Told]) -> Counter[str]:
     counted: Counter[str] = Counter()
-    for loader, metadata in documents:
-        value = loader if facet.builtin else metadata.get(facet.key)
+    for loader, metadata, folder in documents:
+        builtin = folder if facet.key == filters.FOLDER else loader
+        value = builtin if facet.builtin else metadata.get(facet.key)
         if facet.kind == "flag":
             value = {True: "yes", False: "no"}.get(value) if isinstance(value, bool) else None
         counted.update({one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str)})
@@ -78,7 +81,8 @@ def _passing(state: State, others: Others, _index: Index) -> list[Told] | None:
     ids = _index.matching(where=others.where, path=others.path)
     if len(ids) > MOST:
         return None
-    return [(each["loader"], each["metadata"] or {}) for each in _index.documents(ids=ids)]
+    rows = _index.documents(ids=ids)
+    return [(each["loader"], each["metadata"] or {}, filters.folder_of(each["id"])) for each in rows]
 
 
 @st.cache_data(max_entries=1_024, show_spinner=False)

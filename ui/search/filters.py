@@ -1,4 +1,4 @@
-"""The filters in the sidebar: a widget for each facet of the chosen indexes, and its `--where` condition."""
+"""The filters under *Advanced*: a widget for each facet of the chosen indexes, and its `--where` condition."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from ..shared import messages, pool
 from ..shared.messages import plain
 from ..shared.widgets import URL
 
-MOST_KEYS = 16
+MOST_KEYS, MOST_FOLDERS = 16, 40
+FOLDER = "folder"  # the first one of the path of a document
 REUSED = 20  # facets of a changed index are reused for so many times the seconds that computing them took
 DATE = "The document's own date where it has one, else that of its file."
-BUILTIN = {"loader": ("Kind of file", ""), "date": ("Date", DATE)}  # label and help
+BUILTIN = {"loader": ("Kind of file", ""), "date": ("Date", DATE), FOLDER: ("Folder", "")}  # label and help
 EMPTY = {"flag": None, "text": ""}  # the value of a widget without a choice, by kind; [] for the others
 Choice = Any  # the value of a widget: numbers, dates, words, a text, yes or no
 
@@ -104,9 +105,24 @@ def _facets(index: Index) -> list[Facet]:
     cache, version, now = _cache(), index.version, time.monotonic()
     cached, until, facets = cache.get(index, (-1, 0.0, []))
     if cached != version and now >= until:
-        facets = index.analysis.facets()
+        facets = [*index.analysis.facets(), *_folders(index.matching())]
         cache[index] = version, time.monotonic() + REUSED * (time.monotonic() - now), facets
     return facets
+
+
+def _folders(documents: Sequence[str]) -> list[Facet]:
+    """The folders of the documents as a facet, where there are several, but not too many."""
+    counted = Counter(folder for each in documents if (folder := folder_of(each)))
+    values = tuple(sorted(counted.items(), key=lambda each: (-each[1], each[0])))
+    return [Facet(FOLDER, "words", counted.total(), True, values=values)] if 1 < len(values) <= MOST_FOLDERS else []
+
+
+def folder_of(document: str) -> str:
+    """
+    >>> folder_of("engines/old/a.txt"), folder_of("a.txt")
+    ('engines', '')
+    """
+    return document.rpartition("/")[0].partition("/")[0]
 
 
 def of(names: Sequence[str]) -> list[Facet]:
@@ -159,6 +175,9 @@ def condition(facet: Facet, chosen: Choice) -> str:
             return terms[0] if len(terms) == 1 else f"({' or '.join(terms)})"
         case "text":
             return f"{name} contains {quoted(chosen.strip())}" if chosen.strip() else ""
+        case _ if facet.builtin and facet.key == FOLDER:
+            terms = [f"document like {quoted(f'{each}/%')}" for each in chosen]
+            return f"({' or '.join(terms)})"
         case _:
             return f"{name} in ({', '.join(map(quoted, chosen))})"
 

@@ -47,15 +47,15 @@ def nothing_found(query: Query, names: Sequence[str]) -> Shown | None:
 
 def _reset(values: JsonObject, names: Sequence[str]) -> None:
     st.session_state.update(values)
-    st.session_state[hits.REDRAW] = True
     if "where" in values:
         filters.clear(names)
 
 
 def summary(answer: Answer) -> str:
-    """Number of hits, times and device."""
+    """Number of hits with the time for all, times and device."""
+    seconds = sum(_took(answer, part) for part in ("encode", "search", "rerank")) / 1000
     times = [_encoding(answer), f"searched in {_took(answer, 'search'):.1f} ms", *_second_reading(answer)]
-    return " · ".join([count(len(answer.hits), "hit"), *times, *_devices(answer)])
+    return " · ".join([f"{count(len(answer.hits), 'hit')} in {seconds:.1f} s", *times, *_devices(answer)])
 
 
 def _took(answer: Answer, part: str) -> float:

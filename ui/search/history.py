@@ -5,35 +5,53 @@ Recent ones are kept until they are removed, or not at all, as the switch there 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from urllib.parse import urlencode
+from collections.abc import Mapping, Sequence
+from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 
 from semsearch.types import JsonObject
 from semsearch.utils.untrusted import visible
 
-from ..shared import remembered
+from ..shared import index_picker, remembered
 from ..shared.messages import one_line
 from . import reader
 
 RECENT, SAVED = "recent", "saved"
 MOST = {RECENT: 12, SAVED: 100}
+PLAIN = {"q", index_picker.KEY, "k"}  # parameters that restrict nothing
 LONGEST, LONGEST_URL = 120, 4_000  # letters of a question, and of a query string
 
 
-def data() -> JsonObject:
-    """The lists for the page under an empty box."""
+def data(names: Sequence[str]) -> JsonObject:
+    """The lists for the page under an empty box: the searches of these indexes, each with what restricts it."""
     searches = _sound(remembered.read(remembered.SEARCHES))
-    shown = {
-        kind: [{"label": visible(one_line(one["text"], LONGEST)), "url": one["url"]} for one in searches[kind]]
-        for kind in MOST
-    }
+    shown = {kind: [_row(one) for one in searches[kind] if _is_of(one, names)] for kind in MOST}
     return shown | {"remember": remembered.on(), "switch": remembered.LABEL}
 
 
-def add(kind: str, text: str) -> None:
-    """Put the search of the present URL, with this text in the box, at the top of a list."""
+def _row(one: Mapping[str, str]) -> JsonObject:
+    url = parse_qs(one["url"])
+    restricted = [f"{name.split('.', 1)[-1]}: {', '.join(url[name])}" for name in url.keys() - PLAIN]
+    label, more = one.get("name") or one["text"], [*([one["text"]] if one.get("name") else []), *sorted(restricted)]
+    return {
+        "label": visible(one_line(label, LONGEST)),
+        "more": visible(one_line(" · ".join(more), LONGEST)),
+        "url": one["url"],
+    }
+
+
+def _is_of(one: Mapping[str, str], names: Sequence[str]) -> bool:
+    """Whether a search was in one of these indexes; one without any was in all."""
+    named = parse_qs(one["url"]).get(index_picker.KEY, [])
+    return not named or not set(names).isdisjoint(named)
+
+
+def add(kind: str, text: str, name: str = "") -> None:
+    """Put the search of the present URL, with this text in the box, at the top of a list, if wanted under a name.
+
+    The beginning of the text, which was searched for while it was typed, is no search of its own.
+    """
     url = urlencode({**_parameters(), "q": text}, doseq=True)
     if not text.strip() or len(url) > LONGEST_URL or (kind == RECENT and not remembered.on()):
         return
@@ -41,7 +59,11 @@ def add(kind: str, text: str) -> None:
     def added(content: JsonObject) -> JsonObject:
         searches = _sound(content)
         others = [one for one in searches[kind] if one["url"] != url]
-        return {**searches, kind: [{"text": text, "url": url}, *others][: MOST[kind]]}
+        if kind == RECENT and others and text.startswith(others[0]["text"]):
+            begun = urlencode({**_parameters(), "q": others[0]["text"]}, doseq=True)
+            others = others[others[0]["url"] == begun :]
+        new = {"text": text, "url": url, **({"name": name.strip()[:LONGEST]} if name.strip() else {})}
+        return {**searches, kind: [new, *others][: MOST[kind]]}
 
     remembered.change(remembered.SEARCHES, added)
 
@@ -69,9 +91,9 @@ def _sound(content: JsonObject) -> JsonObject:
 
 def _searches(rows: object) -> list[dict[str, str]]:
     listed = rows if isinstance(rows, list) else []
-    kept = [one for one in listed if isinstance(one, dict)]
-    return [
-        {"text": one["text"], "url": one["url"]}
-        for one in kept
-        if isinstance(one.get("text"), str) and isinstance(one.get("url"), str)
+    texts = [
+        {name: one[name] for name in ("text", "url", "name") if isinstance(one.get(name), str)}
+        for one in listed
+        if isinstance(one, dict)
     ]
+    return [one for one in texts if {"text", "url"} <= one.keys()]

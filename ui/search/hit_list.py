@@ -1,4 +1,5 @@
-"""The hits in the browser: one component draws all of them, with the keys, menus, selection and the reading pane.
+"""The hits in the browser: one component draws all of them, with the keys, menus, selection and the reading pane;
+another one draws the facets.
 
 It reports what a person does as an event, which may be forged, so that it is checked here.
 """
@@ -14,30 +15,32 @@ import streamlit as st
 
 from semsearch.types import JsonObject
 
-KEY = "hits"
-FILES = ("elements", "card", "menu", "refine", "start", "reader", "keys", "list")
+FILES = {"hits": ("elements", "card", "menu", "start", "reader", "keys", "list"), "facets": ("elements", "facets")}
 
 
 def _text(file: str) -> str:
     return (Path(__file__).parent / "browser" / file).read_text(encoding="utf-8")
 
 
-_show = st.components.v2.component(
-    "semsearch hits",
-    css=_text("hits.css"),
-    js="\n".join(_text(f"{file}.js") for file in FILES),
-    isolate_styles=False,  # part of the document, whose style for print and whose keys it shares
-)
+_drawn = {
+    kind: st.components.v2.component(
+        f"semsearch {kind}",
+        css=_text("hits.css"),
+        js="\n".join(_text(f"{file}.js") for file in files),
+        isolate_styles=False,  # part of the document, whose style for print and whose keys it shares
+    )
+    for kind, files in FILES.items()
+}
 
 
-def show(data: JsonObject, act: Callable[[JsonObject], None]) -> None:
-    """Draw this; `told` is called with an event of the browser: an object whose "event" is a text."""
+def show(data: JsonObject, act: Callable[[JsonObject], None], kind: str = "hits") -> None:
+    """Draw this; `act` is called with an event of the browser: an object whose "event" is a text."""
     written = json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")
-    _show(data=written, key=KEY, on_told_change=lambda: _tell(act))
+    _drawn[kind](data=written, key=kind, on_told_change=lambda: _tell(kind, act))
 
 
-def _tell(act: Callable[[JsonObject], None]) -> None:
-    event = (st.session_state.get(KEY) or {}).get("told")
+def _tell(kind: str, act: Callable[[JsonObject], None]) -> None:
+    event = (st.session_state.get(kind) or {}).get("told")
     if isinstance(event, dict) and isinstance(event.get("event"), str):
         act(event)
 

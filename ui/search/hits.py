@@ -8,17 +8,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Query, SemsearchError
 from semsearch.evaluation import Judgements
 from semsearch.types import JsonObject
 
 from ..shared import messages, pool, remembered
-from . import card, export, history, hit_list, reader, refine, results, snippets, suggestions
+from . import card, export, history, hit_list, reader, refine, results, snippets
 from .hit_list import text, texts
 from .results import Answer, IndexHit
 
-UNFOLDED, FILE, REDRAW, MADE = "unfolded hit", "file of hits", "redraw the page", "files made"
+UNFOLDED, FILE, MADE = "unfolded hit", "file of hits", "files made"
+ANSWERED = "question answered"  # by its meaning
+SORT = "sort"  # the parameter of the URL: by relevance, unless it is one of the others
+SORTS = {"newest": "Newest first", "oldest": "Oldest first"}
+MOST, STEP = 200, 10  # hits, and how many more at a click
 MOST_UNFOLDED = 30
 POOR = "no good match"
 BEST = "Best:"  # in place of the rank of the nearest miss
@@ -53,13 +58,17 @@ def warnings(answer: Answer) -> list[str]:
     return [f"{name}: {warning}" for name, warning in every if not (good and warning.startswith(POOR))]
 
 
-def show(shown: Shown, foot: str) -> bool:
-    """Draw the hits and the open document. Returns whether something is still to come: `finish` finds it."""
+def show(shown: Shown, foot: str, facets: DeltaGenerator) -> bool:
+    """Draw the hits, the open document, and in their place the facets.
+
+    Returns whether something is still to come: `finish` finds it.
+    """
     above = _above_chance(shown.hits)
     snippet, best = snippets.first(shown.hits, shown.query, above or len(shown.hits))
-    data: JsonObject = {"hits": _cards(shown, shown.hits, snippet), "above": above}
-    data |= {"unfolded": None, "reader": None, "judged": None}
-    data |= {"file": st.session_state.pop(FILE, None), "foot": foot}
+    data: JsonObject = {"hits": _cards(shown, shown.hits, snippet), "above": above, "done": best}
+    data |= {"unfolded": None, "reader": None, "judged": None, "asked": shown.query.text, "kinds": list(export.KINDS)}
+    data |= {"file": st.session_state.pop(FILE, None), "foot": foot, "note": order(shown)}
+    data |= {"sort": _sort(), "sorts": SORTS, "more": len(shown.hits) == shown.query.k < MOST}
     with messages.errors():
         data["judged"] = _judged(shown)
     with messages.errors():
@@ -67,10 +76,12 @@ def show(shown: Shown, foot: str) -> bool:
     with messages.errors():
         data["reader"] = _reader(shown)
     with messages.errors():
-        data |= refine.data(shown.names, () if shown.lead else shown.hits)
-        data |= {"asked": shown.query.text, "suggestions": suggestions.data(shown.names)}
-    data["start"] = None if shown.hits or shown.query.text.strip() else history.data()
-    hit_list.show(data | {"done": best, "kinds": list(export.KINDS)}, partial(_act, shown))
+        data["chips"] = refine.chips(shown.names)
+    data["start"] = None if shown.hits or shown.query.text.strip() else history.data(shown.names)
+    act = partial(_act, shown)
+    hit_list.show(data, act)
+    with messages.errors(), facets:
+        hit_list.show(refine.data(shown.names, () if shown.lead else shown.hits), act, "facets")
     return not best or bool(data["reader"] and data["reader"]["image"] == reader.COMING)
 
 
@@ -86,14 +97,28 @@ def _cards(shown: Shown, hits: Sequence[IndexHit], snippet: snippets.Snippets) -
     return [make(rank, each, snippet[each.key]) for rank, each in enumerate(hits, 1)]
 
 
-def by_chance(hits: tuple[IndexHit, ...]) -> tuple[IndexHit, ...]:
-    """The hits with what is no better than chance behind all others, however many of the words it has.
-
-    Hits that were read again are as that has put them.
+def ordered(hits: tuple[IndexHit, ...]) -> tuple[IndexHit, ...]:
+    """The hits by relevance or date, with what is no better than chance behind all others, however many of the words
+    it has. Hits that were read again are as that has put them.
     """
+    if _sort():
+        hits = tuple(sorted(hits, key=lambda each: each.date, reverse=_sort() == "newest"))
+        hits = tuple(sorted(hits, key=lambda each: not each.date))
     if any(each.hit.rerank is not None for each in hits):
         return hits
     return tuple(sorted(hits, key=lambda each: card.worse_than_chance(each.hit)))  # else in their order
+
+
+def _sort() -> str:
+    return sort if (sort := st.query_params.get(SORT, "")) in SORTS else ""
+
+
+def order(shown: Shown) -> str:
+    """By what the hits are ordered, where that is not their strength."""
+    strengths = [each.hit.strength for each in shown.hits if each.hit.strength is not None]
+    if _sort() or shown.query.mode != "hybrid" or strengths == sorted(strengths, reverse=True):
+        return ""
+    return "ordered by meaning and words"
 
 
 def _above_chance(hits: Sequence[IndexHit]) -> int:
@@ -114,14 +139,13 @@ def _act(shown: Shown, event: JsonObject) -> None:
         "turn": lambda: reader.turn_to(event.get("page")),
         "steer": lambda: _steer(shown, text(event, "kind"), text(event, "key")),
         "unfold": lambda: _unfold((text(event, "kind"), text(event, "key"))),
-        "refine": refine.toggle,
-        "drop": lambda: _refined(refine.drop, text(event, "name"), shown.names),
-        "facet": lambda: _refined(refine.choose, text(event, "key"), text(event, "value"), shown.names),
-        "range": lambda: _refined(
-            refine.narrow, text(event, "key"), event.get("first"), event.get("last"), shown.names
-        ),
-        "typed": lambda: suggestions.typed(text(event, "text")),
-        "save": lambda: history.add(history.SAVED, shown.query.text),
+        "drop": lambda: refine.drop(text(event, "name"), shown.names),
+        "facet": lambda: refine.choose(text(event, "key"), text(event, "value"), shown.names),
+        "range": lambda: refine.narrow(text(event, "key"), event.get("first"), event.get("last"), shown.names),
+        "asked": lambda: st.session_state.update({ANSWERED: text(event, "text")}),
+        "sort": lambda: st.query_params.update({SORT: text(event, "by")}),
+        "grow": lambda: st.session_state.update(k=min(MOST, shown.query.k + STEP)),
+        "save": lambda: history.add(history.SAVED, shown.query.text, text(event, "name")),
         "forget": lambda: history.remove(text(event, "kind"), text(event, "url")),
         "remember": lambda: remembered.switch(event.get("on") is True),
         "judge": lambda: _judge(shown, text(event, "key"), event.get("grade")),
@@ -151,18 +175,13 @@ def _judge(shown: Shown, key: str, grade: object) -> None:
         raise SemsearchError(f"The mark could not be kept: {error.strerror or error}.") from None
 
 
-def _refined(act: Callable[..., None], *arguments: object) -> None:
-    """Change a condition. Its widget stands beside the hits, so the whole page follows."""
-    act(*arguments)
-    st.session_state[REDRAW] = True
-
-
 def _steer(shown: Shown, kind: str, key: str) -> None:
-    """Add a passage as a chip of "more like" or "less like"; those stand beside the hits, so the whole page follows."""
+    """Add a passage as a chip of "more like" or "less like", and take it from the other one."""
     if place := hit_list.split(key, shown.names) if kind in ("more", "less") else None:
-        chip = f"#{place[0]}/{place[1]}" if shown.several else f"#{place[1]}"
-        st.session_state[kind] = list(dict.fromkeys([*st.session_state.get(kind, []), chip]))
-        st.session_state[REDRAW] = True
+        chip, state = f"#{place[0]}/{place[1]}" if shown.several else f"#{place[1]}", st.session_state
+        other = "less" if kind == "more" else "more"
+        state[other] = [each for each in state.get(other, []) if each != chip]
+        state[kind] = list(dict.fromkeys([*state.get(kind, []), chip]))
 
 
 def _unfold(chosen: tuple[str, str]) -> None:

@@ -1,49 +1,50 @@
 """What narrows a search: its conditions as chips to remove, and the facets of the indexes to choose from.
 
-The widgets in the sidebar hold the choices, and the URL what they hold; a click here changes what stands there.
+The widgets under *Advanced* hold the choices, and the URL what they hold; a click here changes what stands there.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
 
+from semsearch import SemsearchError
 from semsearch.types import Facet, JsonObject
 from semsearch.utils.untrusted import visible
 
+from ..shared import pool
 from ..shared.messages import one_line
 from . import facet_counts, filters
 from .results import IndexHit
 
-SHOWN = "refining"
-MOST_VALUES, LONGEST = 12, 60  # of a facet; letters of a label
+MOST_VALUES, LONGEST, WORDS = 12, 60, 36  # of a facet; letters of a label, and of a passage in it
+PASSAGE = re.compile(r"#(?:(.+)/)?([0-9]{1,18})")
 TEXTS = {"where": "filter", "path": "path"}
 LISTS = {"more": "more like", "less": "less like"}
 ONE = "\x1f"  # between the key of a widget and one of its values, in the name of a chip
 
 
 def data(names: Sequence[str], hits: Sequence[IndexHit] = ()) -> JsonObject:
-    """Chips, and the facets where they are shown: each value with its documents among these hits, and among all that
-    pass the other filters.
-    """
-    every, shown = filters.of(names), st.session_state.get(SHOWN)
+    """The facets: each value with its documents among these hits, and among all that pass the other filters."""
+    every = filters.of(names)
     narrowed = {each: facet_counts.others(each, every) for each in every if each.kind != "text"}
-    facets = [_facet(each, names, hits, others) for each, others in narrowed.items()] if shown else None
-    chips = [{"name": name, "label": visible(one_line(label, LONGEST))} for name, label in _chips(every)]
-    filtered = any(each != facet_counts.NONE for each in narrowed.values())
-    return {"chips": chips, "facets": facets, "refinable": bool(narrowed), "filtered": filtered}
+    facets = [_facet(each, names, hits, others) for each, others in narrowed.items()]
+    return {"facets": facets, "filtered": any(each != facet_counts.NONE for each in narrowed.values())}
 
 
-def toggle() -> None:
-    """Show the facets, or hide them."""
-    st.session_state[SHOWN] = not st.session_state.get(SHOWN)
+def chips(names: Sequence[str]) -> list[JsonObject]:
+    """Every condition of the search."""
+    every = filters.of(names)
+    return [{"name": name, "label": visible(one_line(label, LONGEST))} for name, label in _chips(every, names)]
 
 
 def drop(name: str, names: Sequence[str]) -> None:
     """Remove a condition by the name of its chip; all of them with ""."""
-    present = [chip for chip, _ in _chips(filters.of(names))]
+    present = [chip for chip, _ in _chips(filters.of(names), names)]
     for each in present if not name else [name] if name in present else []:
         key, one, value = each.partition(ONE)
         st.session_state[key] = _without(key, value) if one else _nothing(key, names)
@@ -81,7 +82,7 @@ def _facet(facet: Facet, names: Sequence[str], hits: Sequence[IndexHit], others:
     counts = facet_counts.under(facet, names, others)
     first = [*_values(facet)[:MOST_VALUES], *(one for one in here if one in listed_values)]
     listed = list(dict.fromkeys([*first, *(chosen or ())])) if facet.kind != "flag" else _values(facet)
-    listed.sort(key=lambda one: -here[one])  # those of the hits first
+    listed = [one for one in listed if counts is None or counts.get(one) or one in (chosen or ())]
     values = [
         {
             "value": one,
@@ -107,7 +108,7 @@ def _chosen(facet: Facet) -> Any:
     return st.session_state.get(filters.key(facet), filters.nothing_chosen(facet))
 
 
-def _chips(facets: Sequence[Facet]) -> Iterator[tuple[str, str]]:
+def _chips(facets: Sequence[Facet], names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Name and label of every condition of the search."""
     state = st.session_state
     for key, what in TEXTS.items():
@@ -119,9 +120,33 @@ def _chips(facets: Sequence[Facet]) -> Iterator[tuple[str, str]]:
         yield "min", f"strength from {state['min']:.2f}"
     for key, what in LISTS.items():
         for value in state.get(key) or ():
-            yield f"{key}{ONE}{value}", f"{what}: {value}"
+            yield f"{key}{ONE}{value}", f"{what}: {_first_words(value, names)}"
     for facet in facets:
         yield from _of_facet(facet)
+
+
+def _first_words(chip: str, names: Sequence[str]) -> str:
+    """A chip for a person: of a passage, which it names by its number, the first words."""
+    text, _, weight = chip.partition("^")
+    with suppress(SemsearchError):
+        said = " ".join(passage(text.strip(), names).split())
+        return f"“{one_line(said, WORDS)}”{f' ^{weight}' if weight else ''}" if said else chip
+    return chip
+
+
+def passage(chip: str, names: Sequence[str]) -> str:
+    """The text of the passage that a chip names, in the index that stands there, or in the first that has the number.
+
+    "" for a chip that is a text itself. Raises SemsearchError for a passage that is nowhere.
+    """
+    named = PASSAGE.fullmatch(chip)
+    if named is None:
+        return ""
+    places = [named[1]] if named[1] else names
+    for name in places:
+        with suppress(SemsearchError):
+            return str(pool.index(name).get(int(named[2]))["text"])
+    raise SemsearchError(f"There is no passage #{named[2]} in {', '.join(places)}.", "Remove that chip.")
 
 
 def _of_facet(facet: Facet) -> Iterator[tuple[str, str]]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 import streamlit as st
 
 from semsearch import Hit, Query, Results, SemsearchError
+from semsearch.types import JsonObject
 
 from ..shared import pool
 from . import filters
@@ -24,6 +26,7 @@ class IndexHit:
     chip: str
     title: str = ""  # of the document, which may be one record of a file
     loader: str = ""  # what has read its file
+    date: str = ""  # of the document, else of its file: an ISO day
 
     @property
     def key(self) -> str:
@@ -80,9 +83,15 @@ def _standing(hit: Hit, query: Query) -> float:
 
 def _index_hits(name: str, results: Results, *, several: bool) -> list[IndexHit]:
     documents = pool.index(name).documents(ids=list({hit.document for hit in results}))
-    rows = {each["id"]: (each["title"] or "", each["loader"] or "") for each in documents}
+    rows = {each["id"]: (each["title"] or "", each["loader"] or "", _date(each)) for each in documents}
     chip = f"#{name}/" if several else "#"
-    return [IndexHit(name, hit, f"{chip}{hit.id}", *rows.get(hit.document, ("", ""))) for hit in results]
+    return [IndexHit(name, hit, f"{chip}{hit.id}", *rows.get(hit.document, ("", "", ""))) for hit in results]
+
+
+def _date(document: JsonObject) -> str:
+    own = str((document["metadata"] or {}).get("date") or "")
+    written = own or (document["mtime"] and datetime.fromtimestamp(document["mtime"] / 1e9, UTC).isoformat())
+    return str(written or "")[:10]
 
 
 def search_within(name: str, query: Query, documents: Sequence[str], *, several: bool = False) -> list[IndexHit]:

@@ -15,6 +15,7 @@ from . import policy
 from .identity import Identity
 
 TOKEN = "token"  # its name in the URL
+KEPT = 365 * 24 * 3600  # seconds that a browser keeps the cookie
 _PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -31,7 +32,7 @@ code {{ font-size: 0.95em }}
 _LOCKED = """<h1>This page needs the address that <code>semsearch ui</code> printed</h1>
 <p>It is in the terminal where the server runs, and ends with <code>?token=…</code>. Open it once in this browser;
 after that, links and bookmarks work.</p>
-<p>The token is a new one each time <code>semsearch ui</code> starts, so that an earlier address is no longer valid.</p>
+<p>An address from before <code>semsearch ui --new-token</code> is no longer valid.</p>
 <p>If the pages are open in this browser and you followed a link from elsewhere: <a href="{here}">continue</a>.</p>"""
 
 _NOWHERE = """<h1>There is no such page</h1>
@@ -53,7 +54,7 @@ def enter(url: URL, identity: Identity) -> Response:
     here = escape(_without_token(url))
     head = f'<meta http-equiv="refresh" content="0; url={here}">\n'
     answer = HTMLResponse(_PAGE.format(head=head, body=f'<p><a href="{here}">Open semsearch</a></p>'))
-    answer.set_cookie(identity.cookie, identity.pass_value, path="/", httponly=True, samesite="strict")
+    answer.set_cookie(identity.cookie, identity.pass_value, KEPT, path="/", httponly=True, samesite="strict")
     answer.headers["cache-control"] = "no-store"
     return answer
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from starlette.datastructures import Headers
 
@@ -18,11 +17,10 @@ NAVIGATION = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}  # a p
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The port and the token of one start of the server."""
+    """The port and the token of the server. With the same token it is the same one after a restart."""
 
     port: int
     token: str
-    start: bytes = field(default_factory=secrets.token_bytes)  # so that no cookie outlives the server
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -36,8 +34,8 @@ class Identity:
 
     @property
     def pass_value(self) -> str:
-        """The value of the cookie: the token cannot be computed from it, and another start has another one."""
-        return hmac.new(self.token.encode(), self.start, hashlib.sha256).hexdigest()
+        """The value of the cookie: the token cannot be computed from it, and another token or port has another one."""
+        return hmac.new(self.token.encode(), self.cookie.encode(), hashlib.sha256).hexdigest()
 
     def is_token(self, texts: Iterable[str]) -> bool:
         """Whether one of the texts is the token, in a time that does not depend on what they have in common."""

@@ -19,6 +19,7 @@ from streamlit.web.bootstrap import load_config_options
 from semsearch import MissingExtra, SemsearchError
 from semsearch.utils.web import until_signal
 
+from . import theme
 from .gate import Gate
 from .identity import HERE, Identity
 
@@ -46,8 +47,6 @@ OPTIONS: dict[str, object] = {
     "client.showErrorLinks": False,
     "client.toolbarMode": "minimal",
     "client.disableDataExport": True,  # its CSV would pass formulas to a spreadsheet; the pages have their own
-    "theme.light.primaryColor": "#00669E",  # blue: red is for errors
-    "theme.dark.primaryColor": "#2773B2",
 }
 
 _LEADS = """<!doctype html>
@@ -80,7 +79,8 @@ def guarded(port: int, max_upload: int, token: str) -> Gate:
     """Streamlit behind the gate. Raises SemsearchError where it cannot be protected: it is not served then."""
     if not token:
         raise SemsearchError("the pages were started without a token.", "Start them with `semsearch ui`.")
-    options = OPTIONS | {"server.port": port, "server.maxUploadSize": max_upload, "server.maxMessageSize": MESSAGE_MB}
+    sizes = {"server.maxUploadSize": max_upload, "server.maxMessageSize": MESSAGE_MB}
+    options = OPTIONS | theme.options() | sizes | {"server.port": port}
     try:
         load_config_options(options)
         ignored = [name for name, value in options.items() if st.get_option(name) != value]

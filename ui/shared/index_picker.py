@@ -1,4 +1,4 @@
-"""The current index of all pages: chosen in the sidebar, kept in the session, and in the URL as `n`.
+"""The current index of all pages: chosen in the bar, kept in the session, and in the URL as `n`.
 
 A page never shows another one than that.
 """
@@ -9,24 +9,25 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import SemsearchError, admin
 
 from . import messages, pool
+from .messages import Place
 from .work import jobs
 
 KEY, EARLIER = "n", "index"  # the parameter of the URL, also the key of the widget; its name in old links
 CURRENT, DEFAULT, SEEN, PAGE = "current indexes", "default index", "indexes of the URL", "page"
-SLOT = "place of the index in the sidebar"
+SLOT = "place of the index in the bar"
+SHOWN: Any = {"key": KEY, "label_visibility": "collapsed"}  # of the widget
 MISSING = "There is no index {} any more."
 COMING = "The index {} is being created."
 SEARCH = ""  # the address of the one page that without a choice shows all indexes
 
 
 def reserve() -> None:
-    """Keep a place in the sidebar for the choice, which the page draws: several indexes or one."""
-    st.session_state[SLOT] = st.container()
+    """Keep a place in the bar for the choice, which a page that shows an index draws."""
+    st.session_state[SLOT] = st.container(width=240)
 
 
 def settle(path: str) -> None:
@@ -36,22 +37,16 @@ def settle(path: str) -> None:
         choose(names)
 
 
-def fill() -> None:
-    """Draw the choice for a page that has not, because it needs no index."""
-    if SLOT in st.session_state and (existing := admin.names()):
-        _one(existing, lambda: None)
-
-
-def _place() -> DeltaGenerator:
-    place: DeltaGenerator = st.session_state.pop(SLOT, None) or st.sidebar
-    return place
+def _place() -> Any:
+    """Where the choice stands; a page that is drawn alone has no bar."""
+    return st.session_state.pop(SLOT, None) or st
 
 
 def names() -> list[str]:
     """The indexes of the home, sorted; where there is none, the page explains what to do."""
     existing = admin.names()
     if not existing:
-        messages.info("There is no index yet. Create one on the page Indexes.")
+        messages.info("There is no index yet. Add documents, which makes one.")
     return existing
 
 
@@ -107,22 +102,21 @@ def _one(existing: Sequence[str], on_change: Callable[[], None]) -> str | None:
 
     name = (current() or [_default(existing)])[0]
     st.session_state[KEY] = name if name in existing else None
-    chosen: str | None = _place().selectbox("Index", existing, key=KEY, on_change=changed, placeholder="Choose one")
+    chosen: str | None = _place().selectbox("Index", existing, on_change=changed, placeholder="Choose one", **SHOWN)
     return chosen
 
 
-def several(existing: Sequence[str], *, all_of_them: bool = False, **other: Any) -> list[str]:
+def several(existing: Sequence[str], place: Place = None, *, all_of_them: bool = False, **other: Any) -> list[str]:
     """The current indexes that exist; with no choice `all_of_them`, or the first with documents.
 
     None where only missing ones are chosen, which a note names. `other` is for st.multiselect.
     """
     chosen_before = current()
-    warn_of_missing(existing)
     st.session_state[KEY] = [
         each for each in chosen_before or ([] if all_of_them else [_default(existing)]) if each in existing
     ]
     changed = lambda: choose(st.session_state[KEY])  # noqa: E731
-    chosen = _place().multiselect("Indexes", existing, key=KEY, on_change=changed, **other)
+    chosen = (place or _place()).multiselect("Indexes", existing, on_change=changed, **SHOWN, **other)
     return list(existing) if all_of_them and not chosen_before else chosen
 
 

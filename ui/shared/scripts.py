@@ -11,7 +11,8 @@ let tries = 0;
 const first = () => { if (box()) { if (free()) box().focus(); } else if (tries++ < 40) setTimeout(first, 50); };
 first();
 if (!window.slashFinds) window.slashFinds = document.addEventListener("keydown", event => {
-  const writing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable;
+  const writing = (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable)
+    && !(event.target === box() && !box().value);
   if (event.key === "/" && !writing && box()) { event.preventDefault(); box().focus(); box().select(); }
 }) || true;
 </script>"""

@@ -40,7 +40,6 @@ ICONS = {"error": ":red[:material/error:]", "warning": ":orange[:material/warnin
 
 def page() -> None:
     """The page."""
-    st.title("Templates")
     st.caption(
         "A prompt-based encoder reads a sentence inside a template; one token, such as [MASK], becomes the vector."
     )

@@ -1,23 +1,47 @@
-// A hit: one line with title, place, type and strength, then its text, then what can be done with it.
+// A hit: its title, a line that says where it stands, two lines of its text; what can be done with it shows on hover and focus.
 
 /** `list` has what a click does: send, choose, copy. */
 function cardOf(hit, list, chosen) {
   const title = button(hit.title, "title", () => list.open(hit.key), "Open the document at this passage (Enter)");
   const heading = make("h2", "", make("span", "rank", `${hit.lead} `), title);
-  const head = make("div", "head", chooser(hit, list, chosen), heading, placeOf(hit));
-  if (hit.kind) head.append(make("span", "kind", hit.kind));
-  if (hit.strength) head.append(make("span", `strength ${hit.level}`, hit.strength));
-  if (hit.again) head.append(make("span", "strength", hit.again));
-  const card = make("li", "hit", head, piecesOf("p", "passage", hit.pieces));
+  const card = make("li", "hit", make("div", "head", chooser(hit, list, chosen), heading, strengthOf(hit)), null, piecesOf("p", "passage", hit.pieces));
   card.dataset.key = hit.key;
-  card.append(actionsOf(hit, list, card));
+  card.querySelector(".head").after(make("div", "line", placeOf(hit), ...restOf(hit, list), actionsOf(hit, list, card)));
   return card;
 }
 
+const STEPS = { strong: 3, likely: 2, weak: 1, none: 0 };
+const MEANING = {
+  strong: "Strong: fewer than one in a hundred questions without an answer here find something as near",
+  likely: "Likely: fewer than one in ten questions without an answer here find something as near",
+  weak: "Weak: questions without an answer here find something as near more often",
+  none: "No match: nothing in it says that it answers the question",
+};
+
+/** The strength as a word and a bar of three steps; the number is behind Why. */
+function strengthOf(hit) {
+  if (!hit.strength) return hit.again ? make("span", "strength", hit.again) : null;
+  const steps = [1, 2, 3].map((step) => make("i", step <= STEPS[hit.level] ? "on" : ""));
+  const bar = make("span", "steps", ...steps);
+  bar.setAttribute("aria-hidden", "true");
+  const made = make("span", `strength ${hit.level}`, bar, [hit.strength, hit.again].filter(Boolean).join(" · "));
+  made.title = MEANING[hit.level] ?? "";
+  return made;
+}
+
 function placeOf(hit) {
-  const place = make("span", "place", hit.place);
+  const place = make("span", "place", [hit.place, hit.date, hit.kind].filter(Boolean).join(" · "));
   place.title = hit.place;
   return place;
+}
+
+/** What else of the document was found. */
+function restOf(hit, list) {
+  const unfold = (label, kind, title) => button(label, "more", () => list.send("unfold", { kind, key: hit.key }), title);
+  return [
+    hit.more ? unfold(`${hit.more} more here`, "more", "Other passages of this document") : null,
+    hit.copies ? unfold(`${hit.copies} near ${hit.copies > 1 ? "copies" : "copy"}`, "copies", "Documents that repeat it") : null,
+  ];
 }
 
 function chooser(hit, list, chosen) {
@@ -32,19 +56,13 @@ function chooser(hit, list, chosen) {
 }
 
 function actionsOf(hit, list, card) {
-  const send = (event, kind) => () => list.send(event, { kind, key: hit.key });
-  const row = make("div", "actions",
-    button("Open", "open", () => list.open(hit.key)),
-    menu("Copy", "", copiesOf(hit, list)),
-    button("More like this", "", send("steer", "more"), "Moves the search towards this passage."),
-    button("Less like this", "", send("steer", "less"), "Moves the search away from this passage."));
-  if (hit.more) row.append(button(`${hit.more} more here`, "", send("unfold", "more"), "Other passages of this document"));
-  if (hit.copies) row.append(button(`${hit.copies} near ${hit.copies > 1 ? "copies" : "copy"}`, "", send("unfold", "copies")));
-  const why = button("Why", "", () => toggleWhy(hit, card, why), "How this hit was scored");
-  why.setAttribute("aria-expanded", "false");
-  row.append(why);
-  if (list.data.judged) row.append(thumbsOf(hit, list));
-  return row;
+  const steer = (kind) => () => list.send("steer", { kind, key: hit.key });
+  const more = menu("more_horiz", "icon", [
+    ["Why this hit", () => toggleWhy(hit, card)],
+    ["More like this", steer("more")],
+    ["Less like this", steer("less")],
+  ], "More");
+  return make("div", "actions", list.data.judged ? thumbsOf(hit, list) : null, menu("content_copy", "icon", copiesOf(hit, list), "Copy"), more);
 }
 
 /** Whether the document answers the question: what is marked here becomes the test set of the page Evaluate. */
@@ -88,9 +106,8 @@ function copiesOf(hit, list) {
   ];
 }
 
-function toggleWhy(hit, card, opener) {
+function toggleWhy(hit, card) {
   const shown = card.querySelector(".why");
-  opener.setAttribute("aria-expanded", shown ? "false" : "true");
   if (shown) return shown.remove();
   const { passage, scores, sum, shares } = hit.why;
   const told = [passage, ...scores, sum, ...shares.map(([name, share]) => `${name} ${Math.round(100 * share)} %`)];

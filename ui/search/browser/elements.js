@@ -46,9 +46,3 @@ function saved({ name, type, text }) {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
-
-/** Whether the page is dark, by the lightness of its background. */
-function isDark(element) {
-  const [red, green, blue] = getComputedStyle(element.closest(".stApp") ?? document.body).backgroundColor.match(/[\d.]+/g).map(Number);
-  return 0.299 * red + 0.587 * green + 0.114 * blue < 128;
-}

@@ -2,6 +2,7 @@
 
 const KEYS = [
   ["/", "go to the search box"],
+  ["Enter", "in the box: search by meaning at once"],
   ["↓ ↑", "next and previous hit"],
   ["Enter", "open the hit"],
   ["Escape", "close the document, or go back to the box"],
@@ -19,7 +20,8 @@ function listenToKeys(list) {
     if (list.root.querySelector("dialog[open]")) return; // it has keys of its own
     const { target, key } = event, box = document.querySelector(BOX);
     const writing = /^(TEXTAREA|SELECT)$/.test(target.tagName) || target.isContentEditable || (target.tagName === "INPUT" && target.type !== "checkbox");
-    const ours = list.root.contains(target) || target === document.body || (target === box && key === "ArrowDown" && !list.start.completes(box));
+    const ours = list.root.contains(target) || target === document.body || (target === box && key === "ArrowDown");
+    if (target === box && key === "Enter") setTimeout(() => list.send("asked", { text: box.value })); // behind what Streamlit sends
     if (!ours || (writing && target !== box)) return;
     const act = {
       ArrowDown: () => list.move(1), ArrowUp: () => list.move(-1), Escape: () => list.back(box), "?": () => list.help(),
@@ -31,15 +33,12 @@ function listenToKeys(list) {
     event.preventDefault();
     act();
   };
-  const typed = ({ target }) => target.matches?.(BOX) && list.start.typed(target);
   const outside = ({ target }) => target.closest?.(".holder") || closeMenu();
   document.addEventListener("keydown", down);
   document.addEventListener("pointerdown", outside);
-  document.addEventListener("input", typed);
   return () => {
     document.removeEventListener("keydown", down);
     document.removeEventListener("pointerdown", outside);
-    document.removeEventListener("input", typed);
   };
 }
 
@@ -47,8 +46,6 @@ function listenToKeys(list) {
 function helpOf() {
   const rows = KEYS.flatMap(([key, what]) => [make("dt", "", make("kbd", "", key)), make("dd", "", what)]);
   const dialog = make("dialog", "help", make("h2", "", "Keys"), make("dl", "", ...rows));
-  dialog.setAttribute("aria-label", "Keys");
-  dialog.append(button("Close", "", () => dialog.close()));
-  dialog.addEventListener("close", () => dialog.remove());
+  dialog.append(make("div", "row", button("Close", "primary", () => dialog.close())));
   return dialog;
 }

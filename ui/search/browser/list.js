@@ -11,9 +11,10 @@ class HitList {
     this.said = make("span", "said");
     this.said.setAttribute("role", "status");
     this.reader = new Reader(this);
-    this.refine = new Refine(this);
     this.start = new Start(this);
-    this.root.append(this.start.completions, this.refine.row, this.refine.panel, this.start.panel, make("div", "columns", make("div", "results", this.list, this.foot), this.reader.pane));
+    this.head = make("div", "toolbar");
+    this.more = button("More hits", "grow", () => this.send("grow", {}));
+    this.root.append(this.head, this.start.panel, make("div", "columns", make("div", "results", this.list, this.more, this.foot), this.reader.pane));
     this.chosen = new Set();
     this.unfolded = false;
     parent.append(this.root);
@@ -22,7 +23,6 @@ class HitList {
 
   show(bytes, send) {
     this.trigger = send;
-    this.root.dataset.theme = isDark(this.root) ? "dark" : "light";
     const written = DECODER.decode(bytes);
     if (written === this.written) return;
     this.written = written;
@@ -31,8 +31,9 @@ class HitList {
     const drawn = JSON.stringify([data.hits, data.unfolded, data.above, Boolean(data.judged)]);
     if (drawn !== this.drawn) this.draw(drawn);
     this.grade();
-    this.refine.show(data);
     this.start.show(data);
+    this.more.hidden = !data.more;
+    this.drawHead();
     this.drawFoot();
     this.reader.show(data.reader);
     this.root.classList.toggle("reading", !this.reader.pane.hidden);
@@ -79,15 +80,44 @@ class HitList {
     cards.splice(at, 0, make("li", "chance", line));
   }
 
-  drawFoot() {
-    const { foot, kinds, hits, done } = this.data, chosen = this.chosen.size;
-    this.root.dataset.done = done;
+  /** What restricts the search, how many hits there are, their order, and what can be done with all of them. */
+  drawHead() {
+    const { foot, kinds, hits, chips = [], sort, sorts, note, asked } = this.data, chosen = this.chosen.size;
+    const focused = document.activeElement?.dataset.name;
     const write = (kind) => [kind, () => this.send("export", { kind, keys: [...this.chosen] })];
-    const label = chosen ? `Export ${chosen} selected` : "Export";
-    this.foot.replaceChildren(make("p", "times", foot));
-    if (hits.length) this.foot.append(menu(label, "", kinds.map(write)), button("Save this search", "", () => this.save(), "It is listed under the empty box."),
-      button("Keys", "", () => this.help(), "All keys (?)"));
-    this.foot.append(this.said);
+    const orders = [["Relevance", () => this.send("sort", { by: "" })], ...Object.entries(sorts).map(([by, label]) => [label, () => this.send("sort", { by })])];
+    const filters = button("Filters", "filters", () => this.openSheet(), "What the search can be narrowed to");
+    const tools = make("span", "tools");
+    if (hits.length) tools.append(
+      menu(`Sort: ${sorts[sort] ?? "Relevance"}`, "down", orders),
+      menu(chosen ? `Export ${chosen} selected` : "Export", "down", kinds.map(write)),
+      button("Save", "", () => this.save(), "List this search under the empty box, with a name"));
+    tools.append(button("Keys", "keys", () => this.help(), "All keys (?)"));
+    const count = foot.split(" · ", 1)[0], told = hits.length ? make("span", "counted", [count, note].filter(Boolean).join(", ")) : null;
+    if (told) told.title = foot;
+    this.head.replaceChildren(...[filters, told, ...chips.map((chip) => this.chip(chip))].filter(Boolean));
+    if (chips.length > 1) this.head.append(button("Clear all", "", () => this.send("drop", { name: "" })));
+    this.head.append(this.said, tools);
+    this.head.hidden = !hits.length && !chips.length && !asked.trim();
+    if (focused) this.head.querySelector(`[data-name="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  chip({ name, label }) {
+    const cross = button("×", "", () => this.send("drop", { name }), "Remove this condition");
+    cross.setAttribute("aria-label", `Remove ${label}`);
+    cross.dataset.name = name;
+    return make("span", "chip", make("span", "", label), cross);
+  }
+
+  drawFoot() {
+    this.root.dataset.done = this.data.done;
+    this.foot.replaceChildren(make("p", "times", this.data.foot));
+  }
+
+  /** The filters over the hits, in a narrow window. */
+  openSheet() {
+    document.body.dataset.filters = "open";
+    document.querySelector(".facets .close-sheet")?.focus();
   }
 
   mark() {
@@ -149,7 +179,7 @@ class HitList {
   choose(key, on) {
     if (on) this.chosen.add(key);
     else this.chosen.delete(key);
-    this.drawFoot();
+    this.drawHead();
   }
 
   chooseFocused() {
@@ -161,9 +191,27 @@ class HitList {
     this.say(`${what} copied`);
   }
 
+  /** Asks for a name; the question itself is one. */
   save() {
-    this.send("save", {});
-    this.say("Saved");
+    const field = make("input", ""), dialog = make("dialog", "help", make("h2", "", "Save this search"), field);
+    field.value = this.data.asked;
+    field.setAttribute("aria-label", "Name of the search");
+    const keep = () => {
+      this.send("save", { name: field.value === this.data.asked ? "" : field.value });
+      this.say("Saved");
+      dialog.close();
+    };
+    field.addEventListener("keydown", (event) => event.key === "Enter" && keep());
+    dialog.append(make("div", "row", button("Save", "primary", keep), button("Cancel", "", () => dialog.close())));
+    this.showDialog(dialog, "Save this search");
+    field.select();
+  }
+
+  showDialog(dialog, name) {
+    dialog.setAttribute("aria-label", name);
+    dialog.addEventListener("close", () => dialog.remove());
+    this.root.append(dialog);
+    dialog.showModal();
   }
 
   say(text) {
@@ -191,15 +239,14 @@ class HitList {
 
   back(box) {
     if (closeMenu()) return;
+    if (document.body.dataset.filters) return document.querySelector(".close-sheet")?.click();
     if (!this.reader.pane.hidden) return this.close();
     box?.focus();
     box?.select();
   }
 
   help() {
-    const dialog = helpOf();
-    this.root.append(dialog);
-    dialog.showModal();
+    this.showDialog(helpOf(), "Keys");
   }
 }
 

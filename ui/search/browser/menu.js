@@ -2,9 +2,10 @@
 
 const MENU = { open: null };
 
-/** `items` are [label, what to do]. */
-function menu(label, className, items) {
-  const opener = button(label, className, () => (MENU.open?.box === box ? closeMenu() : openMenu()));
+/** `items` are [label, what to do]; a label that is an icon needs a `name`. */
+function menu(label, className, items, name = "") {
+  const opener = button(label, className, () => (MENU.open?.box === box ? closeMenu() : openMenu()), name);
+  if (name) opener.setAttribute("aria-label", name);
   const box = make("div", "menu");
   opener.setAttribute("aria-haspopup", "menu");
   opener.setAttribute("aria-expanded", "false");

@@ -1,4 +1,4 @@
-"""The sidebar: the links to the pages, the one current index, and what the URL says that nothing uses."""
+"""The frame: the links to the pages, the one current index, and what the URL says that nothing uses."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def shown(page: str = "", **url: str) -> AppTest:
 
 
 def links(app: AppTest) -> dict[str, str]:
-    """The query of each link of the sidebar, by the page's title."""
-    return {link.proto.label: link.proto.query_string for link in app.sidebar.get("page_link")}
+    """The query of each link of the rail, by the page's title."""
+    return {link.proto.label: link.proto.query_string for link in app.get("page_link") if link.proto.label in PAGES}
 
 
 def title(app: AppTest) -> str:
