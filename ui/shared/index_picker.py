@@ -13,7 +13,6 @@ import streamlit as st
 from semsearch import SemsearchError, admin
 
 from . import messages, pool
-from .messages import Place
 from .work import jobs
 
 KEY, EARLIER = "n", "index"  # the parameter of the URL, also the key of the widget; its name in old links
@@ -106,7 +105,7 @@ def _one(existing: Sequence[str], on_change: Callable[[], None]) -> str | None:
     return chosen
 
 
-def several(existing: Sequence[str], place: Place = None, *, all_of_them: bool = False, **other: Any) -> list[str]:
+def several(existing: Sequence[str], place: Any = None, *, all_of_them: bool = False, **other: Any) -> list[str]:
     """The current indexes that exist; with no choice `all_of_them`, or the first with documents.
 
     None where only missing ones are chosen, which a note names. `other` is for st.multiselect.
