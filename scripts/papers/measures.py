@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -56,7 +55,7 @@ class Ruler:
         if name.removesuffix(LINEAR) in MEANS["transfer"]:
             return self._transfer(name.removesuffix(LINEAR), encoder, 0 if name.endswith(LINEAR) else HIDDEN)
         if name.startswith(TOP):
-            return _words(encoder, name.partition(":")[2], self.device)
+            return _words(encoder, name.partition(":")[2])
         raise Absent(f"semsearch has no measure {name}")
 
     def cosines(self, name: str, encoder: Encoder) -> list[float]:
@@ -160,22 +159,9 @@ def _token_anisotropy(encoder: Encoder) -> float:
     return geometry.anisotropy(geometry.unit(network.model.get_input_embeddings().weight.detach().float().numpy()))
 
 
-def _words(encoder: Encoder, sentence: str, device: str) -> str:
+def _words(encoder: Encoder, sentence: str) -> str:
     """The likeliest words for the [MASK] after `sentence`, separated by commas (PromptBERT, table 7)."""
-    import torch
-    from tokenizers import Tokenizer
+    from semsearch.evaluation import fill_mask
 
-    from semsearch.encoders.device import torch_device
-    from semsearch.encoders.torch_backend import MaskedBackend
-    from semsearch.models import hf_config
-    from semsearch.models.networks import loading
-
-    reference = Reference.parse(encoder.reference)
-    folder = model_folders.find(reference.model, reference.revision)
-    bundle = hf_config.describe(folder, reference)
-    network: Any = loading.masked(folder, needs=("transform", "decoder"), device=torch_device(device))
-    vectors = MaskedBackend(bundle, device=device, network=network).vectors([sentence], bundle.prompts["passage"])
-    with torch.inference_mode():
-        logits = network.decoder(network.transform(torch.from_numpy(vectors).to(torch_device(device))))
-    tokenizer = Tokenizer.from_file(str(bundle.path("tokenizer")))
-    return ",".join(str(tokenizer.id_to_token(int(token))) for token in logits[0].topk(TOP_WORDS).indices)
+    ((*_, words),) = fill_mask(encoder, [sentence], TOP_WORDS)
+    return ",".join(word.token for word in words)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -27,7 +28,7 @@ from semsearch.models.networks import post as steps
 from semsearch.models.networks.causal import CausalNetwork, Past
 from semsearch.models.networks.masked import MaskedNetwork
 from semsearch.models.tokenization import PromptTokens, Tokenizer
-from semsearch.prompts import Prompt
+from semsearch.prompts import PLACEHOLDER, Prompt
 from semsearch.types import JsonMapping, JsonObject
 from semsearch.utils.vectors import unit_rows
 
@@ -41,6 +42,14 @@ BIAS_TEXTS = 64  # rows of a bias table that are computed at once
 # Beginnings of a sentence that tokenizers merge with the text before it, or that prevent merging.
 BEGINNINGS = (*"aA1\"'“(-.,:#/éЖ猫😀", "the", "The", " a", "\n")
 MAX_PREFIXES = 16  # cached at a time; keys and values of 60 tokens take 31 MB in a model of 7 B parameters and fp16
+
+
+class Reading(NamedTuple):
+    """Texts under one prompt: the tokens of each to run, and the cached prefix before them."""
+
+    rows: Rows
+    prompt: Prompt
+    past: Past | None = None
 
 
 class TorchBackend(BundleBackend):
@@ -85,12 +94,12 @@ class TorchBackend(BundleBackend):
         self._settle(bundle, steps.load_steps(bundle, self.device))
 
     def _batch(self, ids: torch.Tensor, mask: torch.Tensor, prompt: Prompt, past: Past | None) -> Batch:
-        """The input of the method for one batch."""
+        """The input of the method for one batch under one prompt."""
         return Batch(ids, mask, self._tokenizer.frame(prompt), past=past)
 
-    def _split_by_prefix(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Past | None]]:
-        """Indices of rows that run together, the tokens of each to run, and the cached prefix before them."""
-        yield np.arange(len(rows)), rows, None
+    def _split_by_prefix(self, readings: Sequence[Reading]) -> Iterator[tuple[NDArray[np.int64], list[Reading]]]:
+        """Indices of texts that run together, and these texts under each prompt."""
+        yield np.arange(len(readings[0].rows)), list(readings)
 
     @property
     def layer(self) -> int:
@@ -144,7 +153,7 @@ class TorchBackend(BundleBackend):
     def vectors(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> NDArray[np.float32]:
         """n texts under `prompt` -> (n, dim) float32, after post-processing, not normalised.
 
-        Raises UsageError if the prompt does not have as many [MASK]s as the method reads.
+        Raises UsageError if the prompt does not have as many [MASK]s as the method reads, or a [PST] that it needs.
         """
         if self.method.masks != prompt.masks and (self.method.masks is not None or not prompt.masks):
             raise UsageError(
@@ -152,26 +161,53 @@ class TorchBackend(BundleBackend):
                 "Use a template of that method.",
                 "Use a template of that method: semsearch templates list",
             )
-        rows = self._tokenizer.ids(texts, prompt)
+        if (PLACEHOLDER in prompt.before, PLACEHOLDER in prompt.after) != (self.method.placeholder, False):
+            raise UsageError(
+                f"{PLACEHOLDER} stands before the sentence in templates of token_prepending, and in no others; the "
+                f"template {prompt.text!r} is read by {self.bundle.method}.",
+                "Use a template of that method.",
+                "Use a template of that method: semsearch templates list",
+            )
+        readings = self._readings(texts, prompt)
         tokens = CPU_TOKENS if self.device == "cpu" else GPU_TOKENS
         parts: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
-        for places, some, past in self._split_by_prefix(rows, prompt):
-            lengths, most = [len(row) for row in some], batch_size or MAX_TEXTS
-            compute = partial(self._compute, prompt=prompt, past=past)
+        for places, some in self._split_by_prefix(readings):
+            rows = list(zip(*(each.rows for each in some), strict=True))
+            lengths, most = list(map(_tokens, rows)), batch_size or MAX_TEXTS
+            compute = partial(self._compute, readings=some)
             for batch in batches_by_length(lengths, max_texts=most, max_tokens=tokens, pads=self.network.pads):
-                chosen = [some[at] for at in batch]
-                part = halve_when_full(compute, chosen, self.device, torch.cuda.empty_cache)
+                chosen = [rows[at] for at in batch]
+                part = halve_when_full(compute, chosen, self.device, torch.cuda.empty_cache, size=_tokens)
                 parts.append((places[batch], part))
-        vectors = np.empty((len(rows), parts[0][1].shape[1] if parts else self.dim), dtype=np.float32)
+        vectors = np.empty((len(texts), parts[0][1].shape[1] if parts else self.dim), dtype=np.float32)
         for places, part in parts:
             vectors[places] = part
         return vectors
 
+    def _readings(self, texts: Sequence[str], prompt: Prompt) -> list[Reading]:
+        """The texts under every prompt of the method; truncation is counted under the first."""
+        first, *others = self.method.readings(prompt)
+        readings = [Reading(self._tokenizer.ids(texts, first), first)]
+        with self._uncounted():
+            return readings + [Reading(self._tokenizer.ids(texts, each), each) for each in others]
+
+    @contextmanager
+    def _uncounted(self) -> Iterator[None]:
+        """Texts that are tokenised inside do not change the truncation counts."""
+        stats = self.truncation
+        before = (stats.passages, stats.tokens)
+        yield
+        stats.passages, stats.tokens = before
+
     @torch.inference_mode()
-    def _compute(self, rows: Rows, prompt: Prompt, past: Past | None) -> NDArray[np.float32]:
-        """The vectors of one batch."""
-        ids, mask = (torch.from_numpy(each).to(self.device) for each in pad(rows))
-        vectors = self.method.embed(self.network, self._batch(ids, mask, prompt, past)).float()
+    def _compute(self, rows: Sequence[Sequence[Sequence[int]]], readings: Sequence[Reading]) -> NDArray[np.float32]:
+        """The vectors of one batch; `rows` has the tokens of each text under each prompt."""
+        batches = []
+        for each, some in zip(readings, zip(*rows, strict=True), strict=True):
+            ids, mask = (torch.from_numpy(one).to(self.device) for one in pad(some))
+            batches.append(self._batch(ids, mask, each.prompt, each.past))
+        first, *others = batches
+        vectors = self.method.embed(self.network, replace(first, others=tuple(others)) if others else first).float()
         vectors = vectors if self.post is None else self.post(vectors)
         return np.asarray(vectors.cpu().numpy())
 
@@ -225,25 +261,38 @@ class CausalBackend(TorchBackend):
         """The facts in `semsearch info`; `prefix_tokens`: length of each prompt's cached prefix."""
         return {**super().info, "prefix_tokens": {role: len(self._prefix(each)) for role, each in self.prompts.items()}}
 
-    def _split_by_prefix(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Past | None]]:
-        """Rows that begin with the cached prefix, without that prefix; then all other rows."""
-        prefix = self._prefix(prompt)
-        size = len(prefix)
-        begins = [size > 0 and len(row) > size and tuple(row[:size]) == prefix for row in rows]
-        if shared := [at for at, begun in enumerate(begins) if begun]:
-            yield np.array(shared), [rows[at][size:] for at in shared], self._past(prompt)
-        if others := [at for at, begun in enumerate(begins) if not begun]:
-            yield np.array(others), [rows[at] for at in others], None
+    def _split_by_prefix(self, readings: Sequence[Reading]) -> Iterator[tuple[NDArray[np.int64], list[Reading]]]:
+        """Texts that begin with the cached prefix of every prompt, without it; then all other texts."""
+        prefixes = [self._prefix(each.prompt) for each in readings]
+        begins = np.ones(len(readings[0].rows), dtype=bool)
+        for each, prefix in zip(readings, prefixes, strict=True):
+            begins &= [len(row) > len(prefix) > 0 and tuple(row[: len(prefix)]) == prefix for row in each.rows]
+        shared, others = np.flatnonzero(begins), np.flatnonzero(~begins)
+        if shared.size:
+            yield (
+                shared,
+                [
+                    Reading(
+                        [each.rows[at][len(prefix) :] for at in shared.tolist()], each.prompt, self._past(each.prompt)
+                    )
+                    for each, prefix in zip(readings, prefixes, strict=True)
+                ],
+            )
+        if others.size:
+            yield others, [Reading([each.rows[at] for at in others.tolist()], each.prompt) for each in readings]
 
     def _find_prefix(self, prompt: Prompt) -> tuple[int, ...]:
         """The first tokens of all texts under `prompt`; empty if no prefix can be reused."""
         if not self._prefix_cache or self.method.kind != "causal" or not self.network.parts:
             return ()
-        stats = self.truncation
-        before = (stats.passages, stats.tokens)
-        rows = self._tokenizer.ids(BEGINNINGS, prompt)
-        stats.passages, stats.tokens = before  # without these texts, which are not the user's
-        return _common_prefix(rows)
+        with self._uncounted():  # these texts are not the user's
+            prefix = _common_prefix(self._tokenizer.ids(BEGINNINGS, prompt))
+        return prefix[: self.method.shared(self._tokenizer.frame(prompt))]
+
+
+def _tokens(rows: Rows) -> int:
+    """Tokens of one text under all prompts."""
+    return sum(map(len, rows))
 
 
 def _common_prefix(rows: Sequence[Sequence[int]]) -> tuple[int, ...]:

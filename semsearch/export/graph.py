@@ -27,7 +27,7 @@ MOST_BYTES = 2_000_000_000  # protobuf is limited to 2 GiB: larger weights go to
 EXTERNAL_SUFFIX = ".data"  # of that file's name
 BIAS = "bias_of_the_prompt"
 BIAS_ROWS = 64  # rows of a prompt's bias computed at once
-PROMPT_FIELDS = ("before", "after")  # attributes of a frame that differ between prompts
+PROMPT_FIELDS = ("before", "after", "place")  # attributes of a frame that differ between prompts
 
 ENCODER_INPUTS = ("input_ids", "attention_mask")
 TRACED = "vectors"  # the name of the result while tracing: a node inside is called "embedding" already

@@ -67,8 +67,13 @@ def write(
 
 
 def trace_inputs(backend: TorchBackend) -> tuple[Graph, Inputs]:
-    """The module that is traced, and token ids and mask to trace it with."""
+    """The module that is traced, and token ids and mask to trace it with. UsageError for one with several prompts."""
     prompt, device = backend.prompts["passage"], backend.device
+    if (count := len(backend.method.readings(prompt))) > 1:
+        raise UsageError(
+            f"method {backend.bundle.method} reads a text under {count} prompts, and a graph reads it under one.",
+            "It runs in PyTorch: use it without export.",
+        )
     tokenizer = _tokenizer(backend)
     ids, mask = (torch.from_numpy(each).to(device) for each in pad(tokenizer.ids(EXAMPLES, prompt)))
     frame = tokenizer.frame(prompt)

@@ -93,18 +93,22 @@ def halve_when_full(
     rows: Sequence[Row],
     device: str,
     release: Callable[[], None] = lambda: None,
+    *,
+    size: Callable[[Row], int] = len,
 ) -> NDArray[np.float32]:
     """`run` of the n rows, (n, d) or (n,); if memory is full, of their halves, after `release`.
 
-    Raises SemsearchError if one row is too long.
+    Raises SemsearchError, with the row's `size` in tokens, if one row is too long.
     """
     try:
         return run(rows)
     except Exception as error:  # ONNX Runtime and torch have classes of their own
-        check_smaller_batch_helps(error, device, texts=len(rows), tokens=max(map(len, rows)))
+        check_smaller_batch_helps(error, device, texts=len(rows), tokens=max(map(size, rows)))
     release()
     half = len(rows) // 2
-    return np.concatenate([halve_when_full(run, part, device, release) for part in (rows[:half], rows[half:])])
+    return np.concatenate(
+        [halve_when_full(run, part, device, release, size=size) for part in (rows[:half], rows[half:])]
+    )
 
 
 @contextmanager

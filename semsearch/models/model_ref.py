@@ -23,10 +23,11 @@ from semsearch.types import JsonMapping, JsonObject
 HUB = "hf:"
 KEY = re.compile(r"([A-Za-z_]\w*)=")
 NUMBER = re.compile(r"-?\d+")
+DECIMAL = re.compile(r"-?\d+\.\d+")
 PRECISIONS = ("fp32", "fp16", "bf16", "int8", "nf4")
 ALSO = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "4bit": "nf4", "int4": "nf4"}
 WORDS = {"true": True, "false": False}
-Value: TypeAlias = str | int | bool
+Value: TypeAlias = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,9 @@ def _next(fragment: str) -> tuple[str, Value, str]:
 
 
 def _read(value: str) -> Value:
-    """A whole number, true or false, else the text."""
+    """A number, true or false, else the text."""
+    if DECIMAL.fullmatch(value):
+        return float(value)
     return int(value) if NUMBER.fullmatch(value) else WORDS.get(value, value)
 
 

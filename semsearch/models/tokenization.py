@@ -15,7 +15,7 @@ from typing import Literal
 from tokenizers import Tokenizer as FastTokenizer
 
 from semsearch.errors import UsageError
-from semsearch.prompts import MARKS, Prompt, biases
+from semsearch.prompts import MARKS, PLACEHOLDER, Prompt, biases
 from semsearch.types import TruncationStats
 
 CHARACTERS_PER_TOKEN = 16  # in the part of a very long text that is tokenised first; English has 4 to 5
@@ -30,7 +30,7 @@ class PromptTokens:
     """The token ids of a prompt around an empty sentence, special tokens included.
 
     `mask` and `pad` are the ids of [MASK] and [PAD], -1 if there is none; `lead` and `trail` are the numbers of special
-    tokens before and after every text.
+    tokens before and after every text. `place` is that of the placeholder in `before`, -1 if there is none.
     """
 
     before: tuple[int, ...]
@@ -39,6 +39,7 @@ class PromptTokens:
     pad: int = -1
     lead: int = 0
     trail: int = 0
+    place: int = -1
 
     def __len__(self) -> int:
         return len(self.before) + len(self.after)
@@ -94,7 +95,11 @@ class Tokenizer:
         left, right = (self._fast.encode(text, add_special_tokens=False).ids if text else [] for text in texts)
         before, after = (*side.before, *left), (*right, *side.after)
         marks = {name: self._id(name) for name in ("mask", "pad")}
-        return PromptTokens(before, after, lead=len(self._lead), trail=len(self._trail), **marks)
+        lead, place = len(self._lead), -1
+        if PLACEHOLDER in prompt.before:
+            pieces = _pieces(prompt.before)
+            place = lead + len(self._fixed(pieces[: pieces.index(PLACEHOLDER)]))
+        return PromptTokens(before, after, lead=lead, trail=len(self._trail), place=place, **marks)
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text alone, without prompt and special tokens."""
@@ -167,6 +172,9 @@ class Tokenizer:
             if piece in MARKS:
                 ids.append(self._needed(piece))
                 continue
+            if piece == PLACEHOLDER:
+                ids.append(0)  # any token: the method replaces its vector
+                continue
             text = self._stripped(self._stripped(piece, pieces[at + 1 : at + 2], 0), pieces[max(0, at - 1) : at], 1)
             ids += self._fast.encode(text, add_special_tokens=False).ids
         return ids
@@ -231,7 +239,7 @@ def clean(text: str) -> str:
 
 def _pieces(text: str) -> list[str]:
     """A template split at its marks: text, mark, text, mark … text."""
-    return re.split("(" + "|".join(re.escape(mark) for mark in MARKS) + ")", text)
+    return re.split("(" + "|".join(re.escape(mark) for mark in (*MARKS, PLACEHOLDER)) + ")", text)
 
 
 def _surroundings(fast: FastTokenizer) -> tuple[list[int], list[int]]:

@@ -9,6 +9,7 @@ from .linter import Finding as Finding
 from .linter import lint as lint
 from .prompt import MARKS as MARKS
 from .prompt import MASK as MASK
+from .prompt import PLACEHOLDER as PLACEHOLDER
 from .prompt import SLOT as SLOT
 from .prompt import Prompt as Prompt
 from .prompt import parse as parse

@@ -32,6 +32,9 @@ DEFAULT_RULES = {  # by method, the template whose rules apply to a template wit
     "n_mask": "masks-3",
     "prompteol": "prompteol",
     "pretended_cot": "pretended-cot",
+    "token_prepending": "prompteol",
+    "contrastive_prompting": "prompteol",
+    "metaeol": "prompteol",
 }
 TYPE_NAMES: Mapping[type, str] = {str: "string", dict: "table", list: "list", bool: "Boolean: true or false"}
 

@@ -144,6 +144,8 @@ class _Case:
         """The number of [MASK]s that the method reads: that of the library's templates for it. None: unknown."""
         if self.template.method == "n_mask":
             return int(self.template.options.get("count", max(1, self.text.count(MASK))))
+        if "stages" in self.template.options:
+            return int(self.template.options["stages"])
         return next((one.masks for one in self.same_method), None)
 
     @property

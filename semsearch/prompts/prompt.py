@@ -11,6 +11,7 @@ from semsearch.types import JsonObject
 SLOT = "[X]"
 MASK = "[MASK]"
 MARKS = {MASK: "mask", "[SEP]": "sep", "[CLS]": "cls", "[PAD]": "pad"}  # in a template: the tokenizer's own token
+PLACEHOLDER = "[PST]"  # in a template: a token of no vocabulary, whose vector is the method's
 BIASES = ("frequent", "subwords", "punctuation", "case")
 
 

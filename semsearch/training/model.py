@@ -112,6 +112,11 @@ class TrainableModel:
         """Raises UsageError where a view's prompt has another number of [MASK]s than the base model's method reads."""
         reads = self.method.masks
         for prompt in map(self.prompt, views):
+            if (count := len(self.method.readings(prompt))) > 1:
+                raise UsageError(
+                    f"method {self.base.training.method} reads a text under {count} prompts, and is not trained.",
+                    "Choose a base with a method of one prompt, such as MODEL#prompteol.",
+                )
             if prompt.masks != reads and (reads is not None or not prompt.masks):
                 number = {None: "with a [MASK]", 0: "without [MASK]"}.get(reads, f"with {reads} [MASK]s")
                 raise UsageError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from helpers import models
 from semsearch.encoders.encoder import Encoder
 from semsearch.models import methods
 from semsearch.models.batching import pad
-from semsearch.prompts import library
+from semsearch.prompts import Prompt, library
 from semsearch.utils import plugins
 
 torch = pytest.importorskip("torch")
@@ -60,12 +61,17 @@ def test_padding_and_neighbours_change_nothing(engine: Any) -> None:
 def test_what_is_trained_is_what_is_run(engine: Any) -> None:
     """embed() has gradients down to the words, and gives the vectors that the encoder gives."""
     prompt = engine.prompts["passage"]
-    ids, mask = (torch.from_numpy(each) for each in pad(engine._tokenizer.ids(TEXTS, prompt)))
-    vectors = engine.method.embed(engine.network, methods.Batch(ids, mask, engine._tokenizer.frame(prompt)))
+    first, *others = (batch_of(engine, each) for each in engine.method.readings(prompt))
+    vectors = engine.method.embed(engine.network, replace(first, others=tuple(others)))
     assert np.abs(vectors.detach().numpy() - engine.vectors(TEXTS, prompt)).max() < 1e-4
     vectors.square().sum().backward()
     grad = engine.network.model.get_input_embeddings().weight.grad
     assert grad is not None and grad.abs().sum() > 0
+
+
+def batch_of(engine: Any, prompt: Prompt) -> methods.Batch:
+    ids, mask = (torch.from_numpy(each) for each in pad(engine._tokenizer.ids(TEXTS, prompt)))
+    return methods.Batch(ids, mask, engine._tokenizer.frame(prompt))
 
 
 def test_its_prompt_has_the_masks_that_it_reads(engine: Any) -> None:

@@ -101,9 +101,10 @@ def test_a_model_that_is_not_taken_apart_runs_whole(made: Made) -> None:
 def test_a_text_whose_tokens_merge_with_the_prompt_runs_whole(made: Made) -> None:
     encoder = CausalBackend(bundle(made("llama")), device="cpu")
     split, texts = Prompt("A man is playing a gui", " ."), ["tar", "de", "tars and drums"]
-    (begins, _, past), (others, _, none) = encoder._split_by_prefix(rows_of(encoder, texts, split), split)
-    assert (begins.tolist(), others.tolist(), none) == ([1], [0, 2], None)
-    assert past.length == len(encoder._prefix(split)) > 3
+    readings = [torch_encoder.Reading(rows_of(encoder, texts, split), split)]
+    (begins, (shared,)), (others, (whole,)) = encoder._split_by_prefix(readings)
+    assert (begins.tolist(), others.tolist(), whole.past) == ([1], [0, 2], None)
+    assert shared.past.length == len(encoder._prefix(split)) > 3
     wanted = plain(made("llama"), rows_of(encoder, texts, split), -1)
     assert np.abs(encoder.vectors(texts, split) - wanted).max() <= 1e-4
 

@@ -84,6 +84,20 @@ def test_words_are_predicted_from_the_last_layer_whichever_the_method_reads(gold
     assert np.abs(mask_vectors(second, [SENTENCE]) - mask_vectors(last, [SENTENCE])).max() > 0.01
 
 
+@pytest.mark.parametrize("template", ["promptbert-denoised", "cot-bert-denoised"])
+def test_words_of_a_denoised_vector_are_predicted_after_denoising(golden: Path, template: str) -> None:
+    """PromptBERT, table 7, right column: the head is given the difference, which is the encoder's own vector."""
+    folder = golden / "models" / "tiny-bert"
+    encoder, texts = loaded(f"{folder}#{template}"), [SENTENCE, "A woman is eating something."]
+    model = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
+    vectors = torch.from_numpy(encoder.backend.vectors(texts, encoder.backend.prompts["passage"]))
+    np.testing.assert_allclose(mask_vectors(encoder, texts)[:, -1], vectors, atol=1e-4)
+    with torch.no_grad():
+        wanted = model.cls(vectors).softmax(-1).topk(5)
+    found = [[word.probability for word in masks[-1]] for masks in fill_mask(encoder, texts, k=5)]
+    np.testing.assert_allclose(found, wanted.values, atol=ROUNDING)
+
+
 def headless(golden: Path, folder: Path) -> Path:
     """tiny-bert as sentence encoders are saved: without its heads."""
     for kind in (transformers.AutoModel, transformers.AutoTokenizer):

@@ -104,6 +104,43 @@ def test_top_k_is_the_mean_of_likely_words_by_their_probability(bert: Path) -> N
         assert error(vector, want.detach().numpy()) < ROUNDING
 
 
+def test_likely_words_are_denoised_by_those_of_the_empty_template(bert: Path) -> None:
+    """PromptBERT, table 9: eq. 3 of the sentence less eq. 3 of the template around nothing, at the same positions."""
+    prompt = library.find("promptbert").prompts["passage"]
+    denoised = encoder(bert, "promptbert", prompt, top_k=20, denoise="position")
+    plainly = encoder(bert, "promptbert", prompt, top_k=20)
+    frame, rows = denoised._tokenizer.frame(prompt), denoised._tokenizer.ids(TEXTS, prompt)
+    model = transformers.AutoModelForMaskedLM.from_pretrained(bert, dtype=torch.float32)
+    words = model.get_input_embeddings().weight
+    empty = torch.tensor([[*frame.before, *frame.after]])
+    pairs = zip(rows, plainly.vectors(TEXTS, prompt), denoised.vectors(TEXTS, prompt), strict=True)
+    for row, vector, difference in pairs:
+        places = torch.arange(len(frame))[None]
+        places[:, len(frame.before) :] += len(row) - len(frame)
+        with torch.no_grad():
+            logits = model(input_ids=empty, position_ids=places).logits[0, empty[0].tolist().index(4)]
+        best = logits.topk(20)
+        bias = (best.values.softmax(-1)[:, None] * words[best.indices]).sum(0).detach().numpy()
+        assert error(difference + bias, vector) < ROUNDING
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3])
+def test_the_last_of_any_number_of_stages_is_read(stages: int, bert: Path) -> None:
+    prompt = parse('"[X]" means [MASK]' + " , in short [MASK]" * (stages - 1) + " .")
+    running = encoder(bert, "cot_bert", prompt, stages=stages)
+    rows = running._tokenizer.ids(TEXTS, prompt)
+    model = transformers.AutoModel.from_pretrained(bert, dtype=torch.float32)
+    for row, states, vector in zip(rows, hidden_states(model, rows), running.vectors(TEXTS, prompt), strict=True):
+        masks = [at for at, token in enumerate(row) if token == 4]
+        assert len(masks) == stages
+        assert error(vector, states[-1][0, masks[-1]].numpy()) < ROUNDING
+
+
+def test_no_stage_is_refused() -> None:
+    with pytest.raises(UsageError, match="stages cannot be 0"):
+        methods.make("cot_bert", {"stages": 0})
+
+
 def biases_of(folder: Path, name: str, denoises: Sequence[str], tokens: int) -> tuple[dict[str, Any], Any]:
     """What a template of the library says around `tokens` of nothing, by way of denoising; and its own tokens."""
     template, biases = library.find(name), {}

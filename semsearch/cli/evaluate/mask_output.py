@@ -38,7 +38,8 @@ class SeenMasks:
             for at, both in enumerate(self.compared.within)
         ]
         read, head = self.compared.read, self.words and self.words.head
-        return {"places": places, "steps": steps, "read": None if read is None else read + 1, "head": head}
+        read_at = None if read is None else read + 1
+        return {"places": places, "steps": steps, "read": read_at, "denoised": self.compared.denoised, "head": head}
 
     def _words(self, at: int) -> JsonObject | None:
         if self.words is None:
@@ -65,7 +66,7 @@ def show(every: Mapping[str, SeenMasks]) -> None:
     for name, one in every.items():
         names = one.compared.names
         console.out()
-        console.out(console.safe(name))
+        console.out(console.safe(name) + (", after denoising" if one.compared.denoised else ""))
         rows = [
             [f"{cosine:.4f}", f"A with B, at {names[at]}{', the vector' if at == one.compared.read else ''}"]
             for at, cosine in enumerate(one.compared.across)

@@ -27,9 +27,9 @@ from semsearch.errors import SemsearchError, UsageError
 from semsearch.models import model_folders, safetensors_files
 from semsearch.models.batching import batches_by_length, pad
 from semsearch.models.methods import Batch, optiprompt
-from semsearch.models.methods._masks import part
+from semsearch.models.methods._masks import part, states_at_masks
 from semsearch.models.model_ref import Reference
-from semsearch.models.networks import loading, pooling
+from semsearch.models.networks import loading
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
 
 TOKENS = 1024  # per batch, padding included
@@ -52,8 +52,9 @@ class Word:
 def mask_vectors(encoder: BaseEncoder, texts: Sequence[str]) -> NDArray[np.float32]:
     """The hidden states at the m [MASK]s of the encoder's prompt around n texts: (n, m, h), not normalised.
 
-    They come from the layer that the encoder reads, before any head, denoising or post-processing: CoT-BERT's vectors
-    are [:, 1]. Raises UsageError for an encoder that does not run in PyTorch or has no [MASK] in its prompt.
+    They come from the layer that the encoder reads, less those of the empty prompt if it denoises, before any head or
+    post-processing: CoT-BERT's vectors are [:, 1]. Raises UsageError for an encoder that does not run in PyTorch or has
+    no [MASK] in its prompt.
     """
     backend = factory.torch_backend(encoder, "reading [MASK]")
     return _states(backend, texts, backend.layer)
@@ -63,8 +64,9 @@ def fill_mask(encoder: BaseEncoder, texts: Sequence[str], k: int = 10, head: str
     """The k likeliest words at each [MASK] of each text, most probable first: n lists of m lists of k words.
 
     They are predicted from the last layer, on which the masked-language-model head was trained, whichever layer the
-    encoder reads. The head is the one in the encoder's folder, or else that of the model `head`, such as the base
-    model it was trained from. Raises UsageError as mask_vectors does, if there is no head that fits, and for k < 1.
+    encoder reads, and after denoising if the encoder denoises (PromptBERT, table 7). The head is the one in the
+    encoder's folder, or else that of the model `head`, such as the base model it was trained from. Raises UsageError as
+    mask_vectors does, if there is no head that fits, and for k < 1.
     """
     if k < 1:
         raise UsageError(f"k must be at least 1, not {k}.")
@@ -97,7 +99,7 @@ def _states(backend: TorchBackend, texts: Sequence[str], layer: int) -> NDArray[
             inputs = Inputs(ids, mask)
             if isinstance(method, optiprompt.Method):  # learned vectors replace the words of the prompt
                 inputs = method.inputs(network, Batch(ids, mask, frame))
-            hidden = network.read(inputs, pooling.positions_of(ids, frame.mask, prompt.masks), layer)
+            hidden = states_at_masks(method, network, Batch(ids, mask, frame), inputs, layer)
         states[places] = hidden.float().cpu().numpy()
     return states
 
@@ -139,12 +141,13 @@ class MaskComparison:
 
     `across` has that of the two sentences at each [MASK], (m,); `within` that of each [MASK] with the next in the first
     and the second sentence, (m - 1, 2). `read` is the place of the [MASK] whose state is the encoder's vector, None if
-    no state is, as after denoising.
+    no state is, as after a head. `denoised`: whether the states are less those of the empty prompt.
     """
 
     across: tuple[float, ...]
     within: tuple[tuple[float, float], ...]
     read: int | None
+    denoised: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -170,7 +173,8 @@ def compare_masks(encoder: Encoder, texts: tuple[str, str]) -> MaskComparison:
     within = tuple(
         (_cosine(vectors[0, at], vectors[0, at + 1]), _cosine(vectors[1, at], vectors[1, at + 1])) for at in places[:-1]
     )
-    return MaskComparison(across, within, next((at for at in places if _is_read(vectors[:, at], whole)), None))
+    read = next((at for at in places if _is_read(vectors[:, at], whole)), None)
+    return MaskComparison(across, within, read, factory.torch_backend(encoder, "reading [MASK]").method.denoises)
 
 
 def likeliest_words(encoder: Encoder, texts: Sequence[str], base: str = "", k: int = WORDS) -> LikeliestWords:

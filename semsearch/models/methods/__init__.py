@@ -8,10 +8,11 @@ that use a method are data, in semsearch.prompts.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from semsearch.errors import UnknownName, UsageError
+from semsearch.prompts import Prompt, parse
 from semsearch.types import JsonMapping, JsonObject
 from semsearch.utils import plugins
 from semsearch.utils.plugins import check_options
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from semsearch.models.networks.causal import Past
+    from semsearch.models.networks.masked import Inputs
     from semsearch.models.tokenization import PromptTokens
 
 
@@ -29,7 +31,8 @@ class Batch:
 
     `bias` (l, h) is the vector of the empty prompt for sentence lengths l = 0, 1, …; without it, a method that
     subtracts it computes the rows it needs, with gradients. `past` has the keys and values of a prefix that every
-    row shares; ids and mask are then those after it. It is set for methods of kind "causal" only.
+    row shares; ids and mask are then those after it. It is set for methods of kind "causal" only. `others` are the same
+    texts under the other prompts of BaseMethod.readings().
     """
 
     ids: Tensor
@@ -37,6 +40,7 @@ class Batch:
     frame: PromptTokens
     bias: Tensor | None = None
     past: Past | None = None
+    others: tuple[Batch, ...] = ()
 
     @property
     def lengths(self) -> Tensor:
@@ -47,11 +51,13 @@ class Batch:
 class BaseMethod:
     """Base class of methods. By default a method runs on any network and needs no [MASK], no head and no bias.
 
-    `kind`: "masked" runs on encoders only, "causal" on decoders only, "any" on both.
+    `kind`: "masked" runs on encoders only, "causal" on decoders only, "any" on both. `placeholder`: whether its prompts
+    have a [PST] before the sentence.
     """
 
     __slots__ = ()
     kind: ClassVar[str] = "any"
+    placeholder: ClassVar[bool] = False
 
     @property
     def masks(self) -> int | None:
@@ -68,8 +74,20 @@ class BaseMethod:
         """Whether it subtracts the prompt's bias, as chosen by its option `denoise`."""
         return bool(getattr(self, "denoise", ""))
 
+    def readings(self, prompt: Prompt) -> tuple[Prompt, ...]:
+        """The prompts under which each text is read for one vector: `prompt`, and those of Batch.others."""
+        return (prompt,)
+
+    def shared(self, frame: PromptTokens) -> int | None:
+        """How many tokens at the beginning of a decoder's prompt do not depend on the sentence; None: all before it."""
+        return None
+
     def embed(self, network: Any, batch: Batch) -> Tensor:
         """(n, d), differentiable, not normalised."""
+        raise NotImplementedError
+
+    def empty(self, network: Any, frame: PromptTokens, lengths: Tensor) -> Inputs:
+        """The empty prompt as it is run for each sentence length in `lengths` (l,): l rows. Only if `denoises`."""
         raise NotImplementedError
 
     def bias(self, network: Any, frame: PromptTokens, lengths: Tensor) -> Tensor:
@@ -94,6 +112,12 @@ def check_name(name: str) -> str:
 def options_of(name: str) -> JsonObject:
     """The options of the method called `name`, with their defaults."""
     return {field.name: field.default for field in fields(_class(name))}
+
+
+def under(prompt: Prompt, text: str) -> Prompt:
+    """The template `text` with the rules of `prompt`. Raises UsageError for a text without exactly one slot."""
+    parsed = parse(text)
+    return replace(prompt, before=parsed.before, after=parsed.after)
 
 
 def check_architecture(what: str, kind: str, model: str, model_type: str, *, causal: bool) -> None:

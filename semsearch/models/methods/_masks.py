@@ -36,6 +36,20 @@ def without_bias(vectors: Tensor, bias: Tensor, batch: Batch, *, same_places: bo
     return difference.masked_fill((batch.lengths <= 0).unsqueeze(1), 0) if same_places else difference
 
 
+def states_at_masks(method: BaseMethod, network: MaskedNetwork, batch: Batch, inputs: Inputs, layer: int) -> Tensor:
+    """The hidden states at all m [MASK]s of the prompt, each less that of the empty prompt if denoised: (n, m, h)."""
+
+    def read(some: Inputs) -> Tensor:
+        return network.read(some, pooling.positions_of(some.ids, batch.frame.mask, masks), layer)
+
+    masks = (*batch.frame.before, *batch.frame.after).count(batch.frame.mask)
+    states = read(inputs)
+    if not method.denoises:
+        return states
+    lengths, rows = torch.unique(batch.lengths.clamp(0), return_inverse=True)
+    return states - read(method.empty(network, batch.frame, lengths))[rows]
+
+
 def part(network: MaskedNetwork, name: str) -> nn.Module:
     """A head of the checkpoint: transform, decoder or pooler."""
     module: nn.Module | None = getattr(network, name)

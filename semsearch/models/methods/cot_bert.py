@@ -5,7 +5,8 @@ around as many [PAD]s as the sentence has tokens; the [PAD]s are attended to (se
 this aligns the position ids of template and sentence, and here it does; "pad-released" is the released RoBERTa, which
 gives every [PAD] the position of padding and does not shift the tokens after it. For BERT the two are the same.
 "position" is PromptBERT's denoising, the comparison in the paper's table 6: no [PAD]s, their positions left out.
-`stages=1` reads a template of one [MASK], which is half of the paper's (table 3).
+`stages` is the number of [MASK]s in the template: 1 is half of the paper's (table 3), more than 2 what it leaves open
+(section 5.2).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from semsearch.errors import UsageError
 from semsearch.models.methods import BaseMethod, Batch, chosen
 from semsearch.models.methods._masks import bias_of, read_mask, shifted, without_bias
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
@@ -32,7 +34,10 @@ class Method(BaseMethod):
 
     def __post_init__(self) -> None:
         chosen("denoise", self.denoise, ("", "pad", "pad-released", "position"))
-        chosen("stages", str(self.stages), ("1", "2"))
+        if self.stages < 1:
+            raise UsageError(
+                f"stages cannot be {self.stages}.", "A template has at least one [MASK]; the paper's has 2."
+            )
 
     @property
     def masks(self) -> int | None:
@@ -46,15 +51,18 @@ class Method(BaseMethod):
         return vectors
 
     def bias(self, network: MaskedNetwork, frame: PromptTokens, lengths: Tensor) -> Tensor:
-        """(l, h): the vector of the template around `lengths` [PAD]s."""
+        """(l, h)."""
+        return read_mask(network, self.empty(network, frame, lengths), frame, self.layer)
+
+    def empty(self, network: MaskedNetwork, frame: PromptTokens, lengths: Tensor) -> Inputs:
+        """The template around `lengths` [PAD]s, or at the positions for as many tokens."""
         if self.denoise == "position":
-            inputs = shifted(frame, lengths, network.first_position)
-        else:
-            inputs = _padded(frame, lengths)
+            return shifted(frame, lengths, network.first_position)
+        inputs = _padded(frame, lengths)
         if self.denoise == "pad-released" and network.first_position:
             real = (inputs.ids != frame.pad).long()
-            inputs = Inputs(inputs.ids, inputs.mask, real.cumsum(1) * real + network.first_position - 1)
-        return read_mask(network, inputs, frame, self.layer)
+            return Inputs(inputs.ids, inputs.mask, real.cumsum(1) * real + network.first_position - 1)
+        return inputs
 
 
 def _padded(frame: PromptTokens, lengths: Tensor) -> Inputs:

@@ -6,7 +6,7 @@ template around an empty sentence, its second half at the position ids it has wi
 `head="transform"` is that of the supervised BERT (the masked-language-model head without its decoder, on both sides of
 the difference), "pooler" that of the supervised RoBERTa (after the difference). `top_k=200` is eq. 3: the word vectors
 of the k likeliest tokens for [MASK], weighted by their probabilities; the released code leaves it out. It excludes a
-head and denoising.
+head. Denoised, the same of the empty template is subtracted (table 9, which gives no formula).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Method(BaseMethod):
         chosen("head", self.head, ("", "transform", "pooler"))
         if self.top_k < 0:
             raise UsageError(f"top_k cannot be {self.top_k}.", "It has to be 0, for none, or more: the paper has 200.")
-        if self.top_k and (self.head or self.denoise):
-            raise UsageError(f"top_k {self.top_k} does not go together with a head or denoising.", "Use one of them.")
+        if self.top_k and self.head:
+            raise UsageError(f"top_k {self.top_k} does not go together with a head.", "Use one of them.")
 
     @property
     def masks(self) -> int | None:
@@ -57,10 +57,13 @@ class Method(BaseMethod):
             vectors = without_bias(vectors, bias_of(self, network, batch), batch, same_places=same)
         return part(network, "pooler")(vectors) if self.head == "pooler" else vectors
 
+    def empty(self, network: MaskedNetwork, frame: PromptTokens, lengths: Tensor) -> Inputs:
+        """The template around an empty sentence, at the positions for `lengths` tokens."""
+        return shifted(frame, lengths, network.first_position if self.denoise == "position" else 0)
+
     def bias(self, network: MaskedNetwork, frame: PromptTokens, lengths: Tensor) -> Tensor:
-        """(l, h): the vector of the template around an empty sentence, at the positions for `lengths` tokens."""
-        first = network.first_position if self.denoise == "position" else 0
-        return self._headed(network, read_mask(network, shifted(frame, lengths, first), frame, self.layer))
+        """(l, h)."""
+        return self._headed(network, read_mask(network, self.empty(network, frame, lengths), frame, self.layer))
 
     def _headed(self, network: MaskedNetwork, hidden: Tensor) -> Tensor:
         """`hidden` (n, h) through the head that precedes the difference."""
