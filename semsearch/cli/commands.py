@@ -95,6 +95,10 @@ HEADINGS: Mapping[str, Table] = {  # of `semsearch --help`
         "bench": ("evaluate.bench_command.bench", "Race encoder engines and vector indexes on this machine."),
     },
     "Train": {
+        "adapt": (
+            "train.adapt_command.adapt",
+            "Train the encoder of an index on its documents, if that helps.",
+        ),
         "train": ("train.train_command.train", "Train an encoder on your own text."),
         "export": ("encoders.export_command.export", "Export MODEL for ONNX Runtime, which needs no PyTorch."),
         "templates": (TEMPLATES, "List, inspect, check and search prompt templates."),

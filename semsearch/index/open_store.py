@@ -54,9 +54,17 @@ class OpenStore:
         self._writer = _index_writer(store, self.space, self.encoder)
 
     def reembed(
-        self, encoder: EncoderLike | str | None, progress: Callable[[Progress], None], *, keep_old: bool
+        self,
+        encoder: EncoderLike | str | None,
+        progress: Callable[[Progress], None],
+        *,
+        keep_old: bool,
+        switch: bool = True,
     ) -> ReembedReport:
-        """See `Index.reembed`. From then on, searches and writes are in the new space."""
+        """See `Index.reembed`. From then on, searches and writes are in the new space.
+
+        Without `switch` they stay in the present one, and the new one is kept beside it.
+        """
         name = self.reader.name
         if not self.space.has_encoder:
             raise UsageError(
@@ -71,13 +79,16 @@ class OpenStore:
                 name, model.name, model.fingerprint, model.dim, recorded=model.reference, encoder=model
             )
             try:
-                report = writer.reembed(checked, progress, keep_old=keep_old)
+                report = writer.reembed(checked, progress, keep_old=keep_old, switch=switch)
             except BaseException:
                 if owned:
                     model.close()
                 raise
-            used = self.current.switch(model, owned=owned)
-            self._writer = writer.using(used.space, used.encoder)
+            if switch:
+                used = self.current.switch(model, owned=owned)
+                self._writer = writer.using(used.space, used.encoder)
+            elif owned:
+                model.close()
             return report
 
     def close(self) -> None:

@@ -60,23 +60,24 @@ class Reembedder:
         self._encoded = 0
         self._failed: dict[str, str] = {}  # document -> the reason
 
-    def run(self, backend: str, *, keep_old: bool) -> ReembedReport:
+    def run(self, backend: str, *, keep_old: bool, switch: bool = True) -> ReembedReport:
         """Encode what lacks a vector, switch, and remove the other spaces unless `keep_old`.
 
+        Without `switch` the new space stays beside the present one, which goes on being searched.
         Raises EncodingFailed, before the switch, if the encoder fails at some of the texts, and Locked where another
         machine re-embeds the index, or has done so meanwhile.
         """
         with self._writer.alone("re-embedding it"):
-            return self._run(backend, keep_old=keep_old)
+            return self._run(backend, keep_old=keep_old or not switch, switch=switch)
 
-    def _run(self, backend: str, *, keep_old: bool) -> ReembedReport:
+    def _run(self, backend: str, *, keep_old: bool, switch: bool) -> ReembedReport:
         began, truncated = time.monotonic(), self._encoder.truncation.tokens
         before, replaced = self._reader.state().spaces[0], self._replaced()
         space = self._begun(before)
         present = self._reader.state().vectors[space.id]
         try:
             warnings = self._filled(before, space, backend)
-            while not self._switch(before, space):
+            while not (self._switch(before, space) if switch else self._put_beside(space)):
                 warnings = self._filled(before, space, backend)
         except (NotFound, KeyError) as error:
             if space.id in [one.id for one in self._reader.state().spaces]:
@@ -212,6 +213,12 @@ class Reembedder:
             self._writer.change_recipe(lambda _: _beside(recipe, beside))
             return True
         return False
+
+    def _put_beside(self, space: Space) -> bool:
+        """Record that the space is complete, beside the current one."""
+        entry = {str(space.id): {"encoder": self._encoder.reference, "complete": True}}
+        machine_recipes.change_recipe(self._writer, lambda recipe: _beside(recipe, {**recorded(recipe), **entry}))
+        return True
 
     def _complete(self, before: Space, space: Space) -> None:
         """Encode the last passages, if they are few. Raises _Behind, and EncodingFailed."""

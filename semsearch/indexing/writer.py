@@ -228,11 +228,11 @@ class IndexWriter:
         self._record(lambda recipe: {**recipe, **how})
 
     def reembed(
-        self, encoder: EncoderProtocol, progress: Callable[[Progress], None], *, keep_old: bool
+        self, encoder: EncoderProtocol, progress: Callable[[Progress], None], *, keep_old: bool, switch: bool = True
     ) -> ReembedReport:
         recipe = self._reader.state().recipe
         backend = str(recipe.get("backend", "auto"))  # not the one measured for the present vectors
-        return Reembedder(self._writer, encoder, progress).run(backend, keep_old=keep_old)
+        return Reembedder(self._writer, encoder, progress).run(backend, keep_old=keep_old, switch=switch)
 
     def using(self, space: Space, encoder: EncoderProtocol) -> IndexWriter:
         """The same writer, for another space and its encoder."""

@@ -54,9 +54,12 @@ def _on_disk(entry: JsonObject) -> JsonObject:
     return {"local": True, "bytes": size(model_folders.ASSETS / entry["folder"]) if "folder" in entry else 0}
 
 
-def models_dir() -> Path:
-    """The folder for trained and exported encoders: `models`, beside a home of indexes called `indexes`, else in it."""
-    indexes = settings.home().absolute()
+def models_dir(home: Path | None = None) -> Path:
+    """The folder for trained and exported encoders: `models`, beside a home of indexes called `indexes`, else in it.
+
+    Without `home` it is that of the settings.
+    """
+    indexes = settings.home(home).absolute()
     return (indexes.parent if indexes.name == "indexes" else indexes) / "models"
 
 

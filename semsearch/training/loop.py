@@ -76,6 +76,7 @@ class Loop:
     report: Callable[[TrainingStep], None] | None = None
     title: str = ""
     save_seconds: float = 600.0
+    patience: int = 0  # validations without a better score after which the run ends; 0: it takes every step
 
     def __post_init__(self) -> None:
         self.hyperparameters = self.model.hyperparameters
@@ -104,11 +105,11 @@ class Loop:
         runs.write_moment(self.home, TrainingMoment(saved.step, seconds=saved.seconds))
 
     def run(self) -> RunState:
-        """Train to the last step. A signal stops the run after the current step."""
+        """Train to the last step, or until `patience` is at an end. A signal stops the run after the current step."""
         started, saved = time.monotonic() - self.state.seconds, time.monotonic()
         with deferred_signals() as stop:
-            while self.state.step < self.schedule.steps and not stop:
-                loss = self._step()
+            while not self._is_over() and not stop:
+                loss = self.step()
                 self.average.update(self.state.step)
                 self._record(loss, time.monotonic() - started)
                 if due := self._is_due(self.state.step):
@@ -117,7 +118,7 @@ class Loop:
                 if due or stop or time.monotonic() - saved >= self.save_seconds:
                     state.save(self.home, self.state, self.average, self.parameters, self.optimiser)
                     saved = time.monotonic()
-            if self.state.step == self.schedule.steps:
+            if self._is_over():
                 stop.clear()  # there is nothing left to stop
             if stop:
                 LOG.warning(
@@ -125,7 +126,7 @@ class Loop:
                     self.state.step,
                     self.schedule.steps,
                 )
-        if self.state.step < self.schedule.steps:  # the signal's own handler returned
+        if not self._is_over():  # the signal's own handler returned
             raise KeyboardInterrupt
         if self.state.idle_batches:
             LOG.warning(
@@ -135,11 +136,19 @@ class Loop:
             )
         return self.state
 
+    def _is_over(self) -> bool:
+        """Whether the last step was taken, or the score has not become better for so many validations."""
+        waited = self.state.step - self.state.best_step
+        tired = (
+            bool(self.patience and self.state.best_step) and waited >= self.patience * self.hyperparameters.eval_every
+        )
+        return tired or self.state.step == self.schedule.steps
+
     def _is_due(self, step: int) -> bool:
         """Whether the encoder is validated after this many steps."""
         return step == self.schedule.steps or step % self.hyperparameters.eval_every == 0
 
-    def _step(self) -> float:
+    def step(self) -> float:
         """One step of the optimiser; the loss before it. Raises SemsearchError where loss or gradients are infinite."""
         batch = self.dataset.select(self._batch(self.state.step))
         rows = [self.model.rows(view, batch.columns[view.column]) for view in self.objective.views]

@@ -29,7 +29,7 @@ from semsearch.models.bundle import Bundle
 from semsearch.models.methods import Batch
 from semsearch.models.methods.optiprompt import slots
 from semsearch.models.model_ref import Reference
-from semsearch.models.networks import loading, pooling, saving
+from semsearch.models.networks import loading, pooling, post, saving
 from semsearch.models.networks.causal import CausalNetwork
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
 from semsearch.models.tokenization import PromptTokens, Tokenizer
@@ -161,6 +161,9 @@ class TrainableModel:
         fields["weights_sha256"] = hashes.combine_hashes(
             [written.weights_sha256, *hashes.of_prompt(out, inference.method)]
         )
+        if inference.post and self.backend.post is not None:
+            post.save(self.backend.post, out)
+            fields["post"] = inference.post
         fields |= {"tokenizer": bundles.TOKENIZER, "tokenizer_sha256": bundles.sha256(out / bundles.TOKENIZER)}
         return bundles.write(replace(written, dim=self.backend.dim, origin=dict(origin), **fields), out)
 

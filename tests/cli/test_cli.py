@@ -26,7 +26,7 @@ HEADINGS = {  # what a beginner needs first
     "Work on an index": "watch get delete sql cluster dedup label reembed rename rm compact verify salvage "
     "dump restore trust",
     "Compare and measure": "sts embed eval audit bench",
-    "Train": "train export templates",
+    "Train": "adapt train export templates",
     "Serve": "serve mcp",
     "Look after": "models doctor config",
 }

@@ -192,7 +192,7 @@ def test_gradients_are_clipped_to_the_length_of_the_recipe(
     for clip, expected in ((0.5, True), (0.0, False)):
         run = a_loop(bert, tmp_path, max_grad_norm=clip)
         monkeypatch.setattr(run.optimiser, "step", lambda run=run: lengths.append(_length(run)))
-        run._step()
+        run.step()
         assert (lengths[-1] <= 0.5 + 1e-5) == expected
 
 
@@ -204,7 +204,7 @@ def test_where_memory_is_full_the_parts_are_halved_and_the_step_is_the_same(
     bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     want = a_loop(bert, tmp_path / "one", max_grad_norm=0.0)
-    loss = want._step()
+    loss = want.step()
     run = a_loop(bert, tmp_path / "other", max_grad_norm=0.0)
     micros: list[int] = []
     drawn: list[Any] = []
@@ -219,12 +219,12 @@ def test_where_memory_is_full_the_parts_are_halved_and_the_step_is_the_same(
 
     monkeypatch.setattr(loop, "add_gradients", full)
     with caplog.at_level(logging.WARNING):
-        assert run._step() == pytest.approx(loss, rel=1e-5)
+        assert run.step() == pytest.approx(loss, rel=1e-5)
     assert micros == [0, 2] and drawn[0] == drawn[1]
     assert (weights(run) - weights(want)).abs().max() < 1e-6  # with such an epsilon a step is as long as its gradient
     assert (weights(run) - weights(a_loop(bert, tmp_path / "begun"))).abs().max() > 1e-5
     assert "parts of 2 texts from now on" in caplog.text
-    run._step()
+    run.step()
     assert micros == [0, 2, 2]
 
 
@@ -235,10 +235,10 @@ def test_one_text_that_memory_does_not_hold_is_told(bert: str, tmp_path: Path, m
     monkeypatch.setattr(loop, "add_gradients", full)
     run = a_loop(bert, tmp_path)
     with pytest.raises(SemsearchError, match="does not hold one text of"):
-        run._step()
+        run.step()
     monkeypatch.setattr(loop, "add_gradients", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        run._step()
+        run.step()
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
@@ -247,7 +247,7 @@ def test_a_loss_that_is_no_number_ends_the_run_before_it_is_learned(bert: str, t
     before, plain = weights(run), run.objective.loss
     run.objective.loss = lambda vectors, labels=None: plain(vectors, labels) * bad
     with pytest.raises(SemsearchError, match=r"loss is (nan|inf) at step 1.*lower learning rate: 0\.0005"):
-        run._step()
+        run.step()
     assert torch.equal(before, weights(run))
 
 
@@ -256,7 +256,7 @@ def test_gradients_that_are_no_numbers_end_the_run_too(bert: str, tmp_path: Path
     before = weights(run)
     run.objective.loss = lambda vectors, labels=None: (vectors[0] * 0).clamp(min=0).sqrt().sum()
     with pytest.raises(SemsearchError, match="gradient norm is nan at step 1"):
-        run._step()
+        run.step()
     assert torch.equal(before, weights(run))
 
 

@@ -1,3 +1,9 @@
+from .adapting.adaptation import AdaptOptions as AdaptOptions
+from .adapting.adaptation import adapt as adapt
+from .adapting.adaptation import adapt_look as adapt_look
+from .adapting.adaptation import adapt_undo as adapt_undo
+from .adapting.look import AdaptLook as AdaptLook
+from .adapting.report import AdaptReport as AdaptReport
 from .copies import dump as dump
 from .copies import export_vectors as export_vectors
 from .copies import from_vectors as from_vectors

@@ -1,0 +1,82 @@
+"""The loss of an adaptation: questions find their texts, sentences stay apart, and general texts where they were.
+
+    pairs      InfoNCE of questions and their texts, under the prompts of both, with a mined negative for each
+               (SimCSE, Gao et al. 2021, https://arxiv.org/abs/2104.08821, eq. 5)
+    sentences  an objective of the papers on sentences of the texts: CoT-BERT, PromptBERT, SG-OPT
+    keeping    1 − cosine of general texts to their vectors of before (FitNets, Romero et al. 2015,
+               https://arxiv.org/abs/1412.6550)
+
+An encoder that does not read as many [MASK]s as the templates of a method have is contrasted with itself under dropout
+alone, which is that method's own ablation: its templates would mean nothing to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from semsearch.prompts import Prompt
+from semsearch.training import objectives
+from semsearch.training.hyperparameters import Shape
+from semsearch.training.objectives._base import BaseObjective, View
+from semsearch.training.objectives._contrastive import TEMPERATURE, with_negatives
+from semsearch.types import JsonObject
+
+QUESTION, TEXT, NEGATIVE, SENTENCE, GENERAL = COLUMNS = "anchor", "positive", "negative", "sentence", "general"
+SENTENCES, KEEPING = 0.1, 10.0  # weights beside the pairs
+METHODS = ("cotbert", "sg-opt", "promptbert")
+DROPOUT_ALONE: dict[str, JsonObject] = {
+    "cotbert": {"positive": "same", "negatives": False},
+    "promptbert": {"positive": "same"},
+}
+
+
+def options(method: str, masks: int) -> JsonObject:
+    """Those of a method for an encoder that reads so many [MASK]s."""
+    own = (
+        {"head": False} if method in DROPOUT_ALONE else {"strength": 0.0}
+    )  # no head to be learned, nor a second anchor
+    reads = {"cotbert": 2, "promptbert": 1}
+    return own | (DROPOUT_ALONE[method] if method in reads and masks != reads[method] else {})
+
+
+class AdaptingObjective(BaseObjective):
+    """`inner` is the objective on sentences, before the post-processing `post` of the encoder's vectors.
+
+    `kept` (n, d) are the vectors of the general texts, which the labels are the places of.
+    """
+
+    labels = "class"
+
+    def __init__(self, shape: Shape, inner: BaseObjective, query: Prompt, post: nn.Module, kept: Tensor) -> None:
+        super().__init__(shape)
+        self.inner, self._query = inner, query
+        self._frozen: tuple[nn.Module, Tensor] = (post, kept)  # not to be trained, nor saved
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        own = (replace(view, column=SENTENCE) for view in self.inner.views)
+        return View(QUESTION, self._query), View(TEXT), View(NEGATIVE), View(GENERAL), *own
+
+    def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
+        """Questions, texts, negatives and general texts (n, d), then what `inner` takes; labels (n,)."""
+        assert labels is not None
+        post, kept = self._frozen
+        questions, texts, negatives, general = map(post, vectors[:4])
+        pairs = with_negatives(questions, texts, negatives, TEMPERATURE)
+        moved = 1 - functional.cosine_similarity(general, kept.to(general.device)[labels], dim=-1).mean()
+        return pairs + SENTENCES * self.inner.loss(vectors[4:]) + KEEPING * moved
+
+    def penalty(self, tuned: nn.Module, frozen: nn.Module | None) -> Tensor | None:
+        return self.inner.penalty(tuned, frozen)
+
+
+def objective(
+    method: str, shape: Shape, masks: int, query: Prompt, post: nn.Module | None, kept: Tensor
+) -> AdaptingObjective:
+    """The loss with a method of METHODS on the sentences. `shape` is that of the network, before `post`."""
+    inner = objectives.make(method, shape, options(method, masks))
+    return AdaptingObjective(shape, inner, query, post or nn.Identity(), kept)

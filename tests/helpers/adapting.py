@@ -1,0 +1,81 @@
+"""A small collection with titles, an encoder of random weights, and a program that adapts it until it is killed.
+
+python adapting.py HOME ENCODER FOLDER AT: kills itself before change number AT of a file below FOLDER; 0: never
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from helpers.killing import heeding
+from semsearch import Document, Index, admin
+
+SENTENCE = (
+    "cat sat mat near old bridge cost winter repair red car small house man plays music river stone bread salt time "
+    "garden light water paper glass north road mill tower field wall horse ship sand fire wood iron cloud rain snow"
+)
+WORDS = SENTENCE.split()
+
+
+def documents(count: int = 120, *, shuffled: bool = False) -> list[Document]:
+    """Documents whose title has four words, and whose text is about those."""
+    chance = random.Random(3)
+    titles = [" ".join(chance.sample(WORDS, 4)) for _ in range(count)]
+    texts = [" ".join(f"The {word} and the {chance.choice(WORDS)}." for word in title.split() * 3) for title in titles]
+    if shuffled:
+        chance.shuffle(titles)
+    return [
+        Document(f"{at}.txt", text, title=title) for at, (title, text) in enumerate(zip(titles, texts, strict=True))
+    ]
+
+
+def quickened(monkeypatch: Any = None, **changes: object) -> None:
+    """Steps of eight rows that learn at once, and gates that random weights can pass."""
+    from semsearch.export import parity, weights
+    from semsearch.index.admin.adapting import adaptation, examples, trial
+    from semsearch.training import adapting, loop
+    from semsearch.training.adapting import objective, run
+
+    recipe = replace(run.HYPERPARAMETERS, batch_size=8, learning_rate=3e-3, max_length=48, eval_every=4, frozen=())
+    set_to: list[tuple[object, str, object]] = [
+        (parity, "SPEARMAN", -1),
+        (parity, "MEAN_COSINE", -1),
+        (weights, "MEAN_COSINE", 0.5),
+        (adaptation, "MEASURED_S", 0.01),
+        (examples, "general", lambda: GENERAL),
+        (trial, "general", lambda: GENERAL),
+        (loop, "plot", SimpleNamespace(draw=lambda *_: None)),
+        (run, "HYPERPARAMETERS", recipe),
+        (adapting, "HYPERPARAMETERS", recipe),
+        (objective, "KEEPING", 0.1),
+        *((trial, name, value) for name, value in changes.items()),
+    ]
+    for module, name, value in set_to:
+        monkeypatch.setattr(module, name, value) if monkeypatch else setattr(module, name, value)
+
+
+GENERAL = {"texts": ["the sea is cold", "he sings"], "passages": ["a song", "the sea", "ice"], "queries": [["sea", 1]]}
+
+
+def main() -> None:
+    home, encoder, folder, at = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
+    quickened()
+    if not admin.exists("notes", home):
+        Index.create("notes", encoder=encoder, home=home).close()
+    with Index.open("notes", home=home) as index:
+        index.add(documents())
+        left = iter(range(1, at))
+        if at:
+            heeding(folder, lambda _: next(left, None) or os.kill(os.getpid(), signal.SIGKILL))
+        admin.adapt(index, admin.AdaptOptions(force=True))
+
+
+if __name__ == "__main__":
+    main()

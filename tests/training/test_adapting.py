@@ -1,0 +1,221 @@
+"""An adapted encoder learns from what it may see, goes on after a kill, and is used only where it is better."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.adapting import documents, quickened
+
+from semsearch import Index, admin
+from semsearch.errors import GateFailed, NotFound, UsageError
+from semsearch.index.admin import AdaptOptions
+from semsearch.types import Progress
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnxscript")
+
+from helpers.checkpoints import shallow  # noqa: E402
+from safetensors.numpy import load_file  # noqa: E402
+
+from semsearch.evaluation.judgements import Judgements  # noqa: E402
+from semsearch.evaluation.significance import paired_difference  # noqa: E402
+from semsearch.export import export, parity  # noqa: E402
+from semsearch.index.admin.adapting import examples, questions, trial  # noqa: E402
+from semsearch.index.admin.adapting.trial import Measured, Trial  # noqa: E402
+from semsearch.models import local_models  # noqa: E402
+from semsearch.training import loop  # noqa: E402
+
+FORCED = AdaptOptions(force=True)
+
+
+@pytest.fixture(scope="module")
+def encoder(golden: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An int8 export of a tiny BERT."""
+    folder = tmp_path_factory.mktemp("encoder")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parity, "SPEARMAN", -1)
+        source = shallow(golden, "tiny-bert", folder / "tiny-bert", layers=2)
+        export(f"{source}#mean", folder / "tiny", "int8")
+    yield str(folder / "tiny")
+
+
+@pytest.fixture
+def notes(tmp_path: Path, encoder: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+    quickened(monkeypatch, MOST_LOST=100.0)
+    with Index.create("notes", encoder=encoder, home=tmp_path / "indexes") as index:
+        index.add(documents())
+        yield index
+
+
+def tried(monkeypatch: pytest.MonkeyPatch, *, gain: float, general: float = 0.0) -> None:
+    """Let every trial come to a gain of so many points for each of twelve questions."""
+
+    def measured(mean: float) -> Measured:
+        difference = paired_difference([50 + mean] * 12, [50.0] * 12)
+        return Measured(50, 50 + mean, difference, difference.p)
+
+    found = Trial({mode: measured(gain) for mode in trial.MODES}, measured(general), [], [])
+    monkeypatch.setattr(trial, "trial", lambda *_: found)
+    monkeypatch.setattr(trial, "MOST_LOST", 0.5)
+
+
+def test_an_encoder_that_is_better_is_used_and_given_back_at_once(
+    notes: Index, encoder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried(monkeypatch, gain=3.0)
+    before, seen = notes.store.space.fingerprint, list[Progress]()
+    report = admin.adapt(notes, FORCED, seen.append)
+    assert report.switched and not report.objections
+    assert notes.store.space.fingerprint == report.encoder["fingerprint"] != before
+    assert notes.search("old bridge")[0].strength is not None
+    folder = Path(report.folder)
+    assert folder.name == "notes-adapted" and not (folder / "run" / "adapting").exists()
+    written = json.loads((folder / "adaptation.json").read_text())
+    assert written == json.loads(json.dumps(report.as_json()))
+    assert "from now on" in (folder / "adaptation.md").read_text()
+    assert {one["name"] for one in local_models.list_local(folder.parent)} == {"notes-adapted", "notes-adapted/onnx"}
+    assert any(step.item.startswith("training: loss") for step in seen)
+    encoded: list[Progress] = []
+    admin.adapt_undo(notes, encoded.append)
+    assert notes.store.space.fingerprint == before
+    assert encoded[-1].passages == 0  # nothing was encoded again
+    with pytest.raises(NotFound, match="not searched with an encoder that was adapted here"):
+        admin.adapt_undo(notes)
+
+
+@pytest.mark.parametrize(
+    ("gain", "general", "why"), [(0.0, 0.0, "not better"), (-2.0, 0.0, "is worse"), (3.0, -0.6, "unlearns")]
+)
+def test_an_encoder_that_is_not_better_is_not_used(
+    notes: Index, monkeypatch: pytest.MonkeyPatch, gain: float, general: float, why: str
+) -> None:
+    tried(monkeypatch, gain=gain, general=general)
+    before = notes.info()["spaces"]
+    report = admin.adapt(notes, FORCED)
+    assert not report.switched and not report.kept
+    assert any(why in each for each in report.objections)
+    assert notes.info()["spaces"] == before
+
+
+def test_the_vectors_of_one_that_is_not_better_can_be_kept_to_compare(
+    notes: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried(monkeypatch, gain=0.0)
+    before = notes.store.space.fingerprint
+    report = admin.adapt(notes, AdaptOptions(force=True, keep=True))
+    spaces = notes.info()["spaces"]
+    assert [one["state"] for one in spaces] == ["current", "kept"]
+    assert (spaces[0]["encoder"]["fingerprint"], report.switched, report.kept) == (before, False, True)
+    assert spaces[1]["vectors"] == notes.info()["passages"]
+
+
+def test_a_run_that_is_killed_comes_to_the_same_weights(
+    notes: Index, encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = adapted_by_itself(tmp_path / "whole", encoder, [0])
+    assert adapted_by_itself(tmp_path / "killed", encoder, [4, 9, 16, 24, 40, 0]) == whole
+
+
+def adapted_by_itself(place: Path, encoder: str, kills: list[int]) -> dict[str, bytes]:
+    """The weights after calls in processes of their own, all of which but the last are killed."""
+    program = Path(__file__).parents[1] / "helpers" / "adapting.py"
+    path = os.pathsep.join([str(program.parents[1]), *sys.path])
+    for at in kills:
+        command = [sys.executable, str(program), str(place / "indexes"), encoder, str(place / "models"), str(at)]
+        ended = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+        assert ended.returncode == (-9 if at else 0), ended.stderr
+    return {
+        name: value.tobytes() for name, value in load_file(place / "models/notes-adapted/model.safetensors").items()
+    }
+
+
+def test_titles_that_say_nothing_of_their_texts_are_refused(tmp_path: Path) -> None:
+    with Index.create("shuffled", encoder="default", home=tmp_path) as index:
+        index.add(documents(200, shuffled=True))
+        seen = admin.adapt_look(index)
+        assert seen.agreement is not None and seen.agreement < 0.25
+        assert any("do not describe" in reason for reason in seen.reasons)
+        with pytest.raises(GateFailed, match=r"would not be better.*do not describe"):
+            admin.adapt(index)
+    assert not list(tmp_path.rglob("*.safetensors"))
+
+
+def test_the_look_says_what_there_is_and_writes_nothing(notes: Index, tmp_path: Path) -> None:
+    seen = admin.adapt_look(notes)
+    assert (seen.documents, seen.pairs["title"]) == (120, sum(part_sizes()["train"].values()))
+    assert any("passages, and training needs about 2,000" in reason for reason in seen.reasons)
+    assert seen.hours is not None and seen.steps > 0
+    assert [each.name for each in tmp_path.iterdir()] == ["indexes"]
+
+
+def part_sizes() -> dict[str, dict[str, int]]:
+    sizes: dict[str, dict[str, int]] = {"train": {}, "choice": {}, "test": {}}
+    for document in documents():
+        sizes[questions.part_of(document.id)][document.id] = 1
+    return sizes
+
+
+def test_nothing_of_the_test_is_trained_on_or_chosen_by(notes: Index) -> None:
+    parts = questions.read(notes.store.reader)
+    data = examples.data(notes, parts, {}, 0)
+    tested = {name for one in data["test"]["questions"] for name in one["grades"]}
+    assert tested and all(questions.part_of(name) == "test" for name in tested)
+    bodies = {document.text for document in documents() if questions.part_of(document.id) == "test"}
+    seen = [*data["rows"]["positive"], *data["rows"]["negative"], *data["choice"]["passages"]]
+    assert bodies.isdisjoint(seen) and set(data["rows"]["positive"]) <= {each.text for each in documents()}
+    for anchor, positive, negative in zip(
+        *(data["rows"][key] for key in ("anchor", "positive", "negative")), strict=True
+    ):
+        assert positive != negative and anchor not in positive
+
+
+def test_a_question_is_not_in_the_text_that_it_is_asked_of(notes: Index) -> None:
+    data = examples.data(notes, questions.read(notes.store.reader), {}, 0)
+    titles = {document.id: document.title for document in documents()}
+    for name, text in data["test"]["documents"].items():
+        assert titles[name] not in text
+
+
+def test_judged_questions_are_asked_before_all_others(notes: Index, tmp_path: Path) -> None:
+    file = tmp_path / "judged.jsonl"
+    file.write_text('{"text": "where is salt?", "grades": {"3.txt": 1, "4.txt": 0}}\n')
+    graded = examples.judged(notes, file)
+    data = examples.data(notes, questions.read(notes.store.reader), graded, 0)
+    assert data["test"]["questions"][0] == {
+        "text": "where is salt?",
+        "grades": {"3.txt": 1, "4.txt": 0},
+        "kind": "judged",
+    }
+    Judgements(notes.path).judge("how high is the tower?", "7.txt", 1)
+    assert examples.judged(notes, None) == {"how high is the tower?": {"7.txt": 1}}
+    file.write_text('{"text": "no grades"}\n')
+    with pytest.raises(UsageError, match=r"judged\.jsonl:1: not a judged question"):
+        examples.judged(notes, file)
+
+
+def test_an_encoder_without_weights_is_refused_with_what_helps(tmp_path: Path) -> None:
+    with Index.create("plain", encoder="hashing", home=tmp_path) as index:
+        index.add(documents(3))
+        with pytest.raises(UsageError, match=r"hashing has no weights to train.*base="):
+            admin.adapt(index)
+        assert "no weights to train" in admin.adapt_look(index).reasons[0]
+
+
+def test_a_run_ends_where_the_choice_gets_no_better(golden: Path, tmp_path: Path) -> None:
+    from helpers.training import Rising, learner
+    from helpers.training import examples as few
+
+    from semsearch.training.optimisation.schedule import Schedule
+
+    made, objective = learner(golden / "models" / "tiny-bert", "cotbert", batch_size=4, eval_every=1)
+    (tmp_path / "run").mkdir()
+    scores = Rising([1.0, 3.0, 2.0, 2.0, 2.0, 9.0])
+    run = loop.Loop(made, objective, few(), Schedule(9, 4, 0, 0), tmp_path / "run", validation=scores, patience=3)
+    end = run.run()
+    assert (end.step, end.best, end.best_step) == (5, 3.0, 2)
