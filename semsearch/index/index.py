@@ -99,10 +99,10 @@ class Index:
         With `encoder=None` and `dimensions`, the width of its vectors, it has no encoder: every document is added with
         a vector of your own, searches pass a vector or are by keyword, and hits have no strength.
 
-        `store` names the package of `semsearch.stores` that stores it; "postgres:postgresql://host/database"
-        makes a collection of that name on a server, and here a link to it (`admin.link`). Raises UsageError where an
-        index or collection exists, unless `exist_ok`, which opens it, and UnknownName for an unknown `store` or
-        `backend`.
+        `store` names the package of `semsearch.stores` that stores it; "lance:s3://bucket/prefix" or
+        "postgres:postgresql://host/database" makes a collection of that name there, and here a link to it
+        (`admin.link`). Raises UsageError where an index or collection exists, unless `exist_ok`, which opens it, and
+        UnknownName for an unknown `store` or `backend`.
         """
         if splitter is not None and not isinstance(splitter, chunking.Splitter):
             raise UsageError(f"splitter is of type {type(splitter).__name__}.", "Pass Splitter(size=…, overlap=…).")

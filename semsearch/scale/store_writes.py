@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.documents import annotated_metadata
 from semsearch.scale.input_files import Input
-from semsearch.stores import drivers, machine_recipes, server_links
+from semsearch.stores import drivers, machine_recipes
 from semsearch.stores.records import UNFINISHED, Entry
+from semsearch.stores.remote import links
 from semsearch.types import Document, JsonObject, Passage
 
 if TYPE_CHECKING:
@@ -48,9 +49,9 @@ class Target:
 
 def target(index: Path, space: int, recipe: JsonObject) -> Target | None:
     """The collection that `index` is a link to; None where one process has to write: on this machine."""
-    if server_links.store(index) != "postgres":
+    if links.store(index) != "postgres":
         return None
-    link = (index / server_links.FILE).read_text(encoding="utf-8")
+    link = (index / links.FILE).read_text(encoding="utf-8")
     return Target(index.name, link, machine_recipes.name(), space, tuple(annotated_metadata.keys(recipe)))
 
 
@@ -69,7 +70,7 @@ class StoreWrites:
         self._folder = tempfile.TemporaryDirectory(prefix="semsearch-")
         location = Path(self._folder.name) / chosen.name
         location.mkdir()
-        (location / server_links.FILE).write_text(chosen.link, encoding="utf-8")
+        (location / links.FILE).write_text(chosen.link, encoding="utf-8")
         self._writer = drivers.find(location).open_writer(location)
         self._space, self._annotated = chosen.space, chosen.annotated
         self._sources: dict[str, int] = {}

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from semsearch.errors import NotFound, UsageError
 from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
@@ -119,6 +120,14 @@ class BaseWriter(Resource):
     def _refresh(self, uri: str, metadata: Metadata, title: str | None) -> None: ...
     @abstractmethod
     def _rename(self, uri: str, new_uri: str) -> None: ...
+
+
+def check_restore(file: Path, location: Path) -> None:
+    """Raise NotFound without the dump `file`, UsageError where there is something at `location` already."""
+    if not file.is_file():
+        raise NotFound(f"there is no file {str(file)!r}.")
+    if location.exists():
+        raise UsageError(f"{location} exists already.", "Restore under another name, or remove it first.")
 
 
 def texts(reader: StoreReader) -> Iterator[str]:

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from semsearch.errors import NotFound, UnknownName
-from semsearch.stores import server_links
+from semsearch.stores.remote import links
 
 if TYPE_CHECKING:
     from semsearch.stores.protocol import SalvageReader, StoreReader, StoreWriter
     from semsearch.types import Progress, SqlRows, SqlValue
 
 DEFAULT = "local"
-SHARED = "sql"  # the package of what stores have in common, which is none
+SHARED = {"sql", "remote"}  # the packages of what stores have in common, which are none
 
 
 class StoreDriver(Protocol):
@@ -118,7 +118,7 @@ def names() -> tuple[str, ...]:
 @cache  # a page asks for the names of the indexes a dozen times
 def _packages(*folders: str) -> tuple[str, ...]:
     packages = {module.name for module in pkgutil.iter_modules(folders) if module.ispkg}
-    return tuple(sorted(packages - {SHARED}))
+    return tuple(sorted(packages - SHARED))
 
 
 def load(name: str = DEFAULT) -> StoreDriver:
@@ -140,7 +140,7 @@ def parse(store: str) -> tuple[StoreDriver, str]:
 
 def exists(location: Path) -> bool:
     """Whether any driver has a store at `location`, or a link to a store that this version does not have is there."""
-    return any(load(name).exists(location) for name in names()) or server_links.store(location) is not None
+    return any(load(name).exists(location) for name in names()) or links.store(location) is not None
 
 
 def find(location: Path) -> StoreDriver:
@@ -148,9 +148,10 @@ def find(location: Path) -> StoreDriver:
 
     Raises NotFound for a link to a store that this version does not have.
     """
-    if driver := next((driver for driver in map(load, names()) if driver.exists(location)), None):
+    default_first = sorted(names(), key=lambda name: name != DEFAULT)  # most indexes are local, and load no other one
+    if driver := next((driver for driver in map(load, default_first) if driver.exists(location)), None):
         return driver
-    if store := server_links.store(location):
+    if store := links.store(location):
         raise NotFound(
             f"the documents of {location.name} are in a store called {store!r}, which this version of semsearch does "
             f"not have; it has {', '.join(names())}.",
@@ -162,4 +163,4 @@ def find(location: Path) -> StoreDriver:
 
 def stores_below(home: Path) -> list[str]:
     """The stores directly below `home`, sorted; links to stores that this version does not have among them."""
-    return sorted({store for name in names() for store in load(name).names(home)} | set(server_links.names(home)))
+    return sorted({store for name in names() for store in load(name).names(home)} | set(links.names(home)))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from semsearch import types
 from semsearch.errors import Unreadable, UsageError
@@ -30,6 +30,7 @@ _TYPES = (("id", str), ("text", str), ("metadata", Mapping), ("marks", Sequence)
 UNFINISHED = -1  # a part of it is not in the store, so the next run reads it again
 UNSURE = -2  # the next run compares the content
 MOST_RUNS = 100  # whose reports are kept
+Numbered: TypeAlias = Literal["documents", "passages", "sources", "spaces"]  # what a copy keeps the numbers of
 HASH = 32  # hex digits: 128 bits of a SHA-256; a store of a million sentences has two million of them
 
 

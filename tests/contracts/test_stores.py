@@ -61,6 +61,9 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if request.param == "postgres":
         address = new_database(request.getfixturevalue("postgres"))
         yield Place(Addressed(drivers.load(request.param), address), folder, many_writers=True)
+    elif request.param == "lance":
+        pytest.importorskip("lance", reason="pylance is not installed (the extra `scale`)")
+        yield Place(Addressed(drivers.load(request.param), str(folder / "tables")), folder, many_writers=True)
     else:
         yield Place(drivers.load(request.param), folder)
 

@@ -15,8 +15,9 @@ from helpers.stores import DIM, NARROW, WIDE, entry, source, vectors_of
 from semsearch import Document, Index, Progress, admin
 from semsearch.errors import EncoderMismatch, Locked, SemsearchError, UsageError
 from semsearch.indexing import reembedding
-from semsearch.stores import base, server_links
+from semsearch.stores import base
 from semsearch.stores.records import UNFINISHED, Space
+from semsearch.stores.remote import links
 
 if TYPE_CHECKING:
     from scripts.shared.postgres_server import PostgresServer
@@ -232,7 +233,7 @@ def test_a_collection_that_cannot_be_removed_again_is_named_with_the_command_tha
     def fails(*_: object) -> None:
         raise SemsearchError("the server is away.")
 
-    monkeypatch.setattr(server_links, "write", fails)
+    monkeypatch.setattr(links, "write", fails)
     monkeypatch.setattr(collection, "_drop", fails)
     with pytest.raises(
         SemsearchError, match=r"could not be removed: .*semsearch index -n .* --store 'postgres:"

@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 
 from semsearch import Document, Index, admin
 from semsearch.errors import EncoderMismatch, NotFound, SemsearchError, Unreadable, UsageError
-from semsearch.stores import drivers, local, server_links
+from semsearch.stores import drivers, local
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space, stable_id
+from semsearch.stores.remote import links
 
 if TYPE_CHECKING:
     from helpers.commandline import CommandLine
@@ -556,7 +557,7 @@ def test_a_damaged_server_is_for_its_own_tools(made: tuple[PostgresWriter, Space
         driver.salvage(made[0].reader.location)
     assert driver.accept_loss(made[0].reader.location) is None
     assert drivers.find(made[0].reader.location) is driver
-    assert server_links.read(made[0].reader.location).address
+    assert links.read(made[0].reader.location).address
 
 
 def test_a_server_that_does_not_come_back_is_given_up_in_time(

@@ -117,8 +117,8 @@ class StorageOptions:
         str | None,
         value(
             "STORE",
-            "Where a new index is stored: local, or postgres:postgresql://host/database on a server; one of that name "
-            "there is linked.  [default: local]",
+            "Where a new index is stored: local, lance:FOLDER, lance:s3://BUCKET/PREFIX, or "
+            "postgres:postgresql://host/database on a server; one of that name there is linked.  [default: local]",
         ),
     ] = None
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from semsearch.errors import Corrupt, SemsearchError, UsageError
-from semsearch.stores.copying import check_restore
+from semsearch.stores.base import check_restore
 from semsearch.stores.local.database import schema, sqlite
 from semsearch.stores.local.database.steps import Steps, watched
 from semsearch.stores.local.folder import refuse_address

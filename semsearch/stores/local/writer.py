@@ -32,8 +32,8 @@ from semsearch.utils.writer_lock import WriterLock
 from semsearch.vector_index.cache_files import CacheFile
 
 if TYPE_CHECKING:
-    from semsearch.stores.copying import Numbered
     from semsearch.stores.protocol import Rebuild
+    from semsearch.stores.records import Numbered
     from semsearch.types import Ids, JsonObject, Vectors
     from semsearch.utils.strength import NullDistribution
 

@@ -1,14 +1,14 @@
 from .collection import accept_loss as accept_loss
 from .collection import create as create
+from .collection import dump as dump
 from .collection import link as link
 from .collection import open_reader as open_reader
 from .collection import open_writer as open_writer
 from .collection import remove as remove
 from .collection import rename as rename
+from .collection import restore as restore
 from .collection import salvage as salvage
 from .collection import unlink as unlink
-from .copying import dump as dump
-from .copying import restore as restore
 from .location import exists as exists
 from .location import identity as identity
 from .location import names as names

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 from semsearch.errors import SemsearchError, UsageError
-from semsearch.stores import server_links
 from semsearch.stores.postgres.location import STORE, exists
 from semsearch.stores.postgres.reader import PostgresReader
 from semsearch.stores.postgres.server import schema
@@ -22,7 +21,10 @@ from semsearch.stores.postgres.server.client import errors
 from semsearch.stores.postgres.server.connection import Connection
 from semsearch.stores.postgres.writer import PostgresWriter
 from semsearch.stores.protocol import SalvageReader
-from semsearch.stores.server_links import Link
+from semsearch.stores.remote import dumps, links
+from semsearch.stores.remote.dumps import dump as dump
+from semsearch.stores.remote.links import Link
+from semsearch.types import Progress
 
 Fill: TypeAlias = Callable[[PostgresWriter], None]
 LOCK_SECONDS = 10  # that a rename or removal waits for those who are at work
@@ -37,7 +39,7 @@ def create(location: Path, fill: Fill | None = None, /, *, address: str = "") ->
     server = _checked(location, address)
     if _id_of(server, location.name) is not None:
         raise _taken(server, location.name)
-    link = Link(STORE, address, location.name, server_links.new_id())
+    link = Link(STORE, address, location.name, links.new_id())
     name = schema.schema_name(location.name)
     connection = Connection(location, link, write=True, creating=name)
     writer = PostgresWriter(connection)
@@ -62,7 +64,7 @@ def create(location: Path, fill: Fill | None = None, /, *, address: str = "") ->
 def _link_or_undo(location: Path, link: Link) -> None:
     """Write the link to a new collection; where that fails, remove the collection, so that the name is free."""
     try:
-        server_links.write(location, link)
+        links.write(location, link)
     except BaseException as error:
         try:
             _drop(location, link)
@@ -82,23 +84,23 @@ def link(location: Path, address: str, /) -> bool:
         return False
     made = Link(STORE, address, location.name, identity)
     Connection(location, made, write=False).close()  # of a newer schema, it is refused here
-    server_links.write(location, made)
+    links.write(location, made)
     return True
 
 
 def unlink(location: Path, /) -> list[str]:
     """Remove the link; the server keeps the collection."""
-    return server_links.remove(location)
+    return links.remove(location)
 
 
 def open_reader(location: Path, /) -> PostgresReader:
     """Raises NotFound, Corrupt, SemsearchError for a newer schema or a server that does not answer."""
-    return PostgresReader(Connection(location, server_links.read(location), write=False))
+    return PostgresReader(Connection(location, links.read(location), write=False))
 
 
 def open_writer(location: Path, /) -> PostgresWriter:
     """As `open_reader`. Others may have it open for writing, too."""
-    return PostgresWriter(Connection(location, server_links.read(location), write=True))
+    return PostgresWriter(Connection(location, links.read(location), write=True))
 
 
 def rename(location: Path, target: Path, /) -> None:
@@ -106,7 +108,7 @@ def rename(location: Path, target: Path, /) -> None:
 
     Raises NotFound, UsageError for a `target` in use, Locked where others are at work for long.
     """
-    link = server_links.read(location)
+    link = links.read(location)
     if target.exists() and not target.samefile(location):
         raise UsageError(f"{target.name!r} already exists.", "Choose another name, or remove it.")
     new = schema.schema_name(target.name)
@@ -115,7 +117,7 @@ def rename(location: Path, target: Path, /) -> None:
             if schema.id_of(raw, new) is not None:
                 raise UsageError(f"the server has a collection {target.name!r} already.", "Choose another name.")
             raw.execute(f"ALTER SCHEMA {schema.quoted(old)} RENAME TO {schema.quoted(new)}".encode())
-    server_links.rename(location, target)
+    links.rename(location, target)
 
 
 def remove(location: Path, /) -> list[str]:
@@ -123,23 +125,36 @@ def remove(location: Path, /) -> list[str]:
 
     The names of the files that stay, as they are no part of it. Raises NotFound, Locked where others are at work.
     """
-    _drop(location, server_links.read(location))
-    return server_links.remove(location)
+    _drop(location, links.read(location))
+    return links.remove(location)
 
 
 def accept_loss(location: Path, /) -> str | None:
     """Nothing: what a server has acknowledged is its own matter. Raises NotFound."""
-    server_links.read(location)
+    links.read(location)
     return None
 
 
 def salvage(location: Path, /) -> SalvageReader:
     """Raises UsageError: a damaged server is repaired with its own tools."""
-    server_links.read(location)
+    links.read(location)
     raise UsageError(
         f"index {location.name} is on a PostgreSQL server, which semsearch cannot salvage.",
         "Restore a backup of the server, or copy what it can still read with pg_dump.",
     )
+
+
+def restore(
+    file: Path,
+    location: Path,
+    prepare: Fill | None = None,
+    progress: Callable[[Progress], None] = lambda _: None,
+    /,
+    *,
+    address: str = "",
+) -> None:
+    """See `dumps.restore`."""
+    dumps.restore(file, location, prepare, progress, lambda fill: create(location, fill, address=address))
 
 
 def _checked(location: Path, address: str) -> Server:

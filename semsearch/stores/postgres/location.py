@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from semsearch.stores import server_links
+from semsearch.stores.remote import links
 
 STORE = "postgres"
 
 
 def exists(location: Path) -> bool:
     """Whether `location` has a link to a collection on a PostgreSQL server."""
-    return server_links.store(location) == STORE
+    return links.store(location) == STORE
 
 
 def names(home: Path) -> list[str]:
     """The folders with such a link directly below `home`, sorted."""
-    return [name for name in server_links.names(home) if exists(home / name)]
+    return [name for name in links.names(home) if exists(home / name)]
 
 
 def identity(location: Path) -> tuple[int, int]:
     """Two numbers of the collection's id. Raises NotFound."""
-    return server_links.identity(location)
+    return links.identity(location)

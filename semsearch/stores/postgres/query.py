@@ -15,11 +15,11 @@ from decimal import Decimal
 from pathlib import Path
 
 from semsearch.errors import SemsearchError, UsageError
-from semsearch.stores import server_links
 from semsearch.stores.postgres.server.address import Raw
 from semsearch.stores.postgres.server.client import errors, psycopg
 from semsearch.stores.postgres.server.connection import Connection
 from semsearch.stores.records import to_json
+from semsearch.stores.remote import links
 from semsearch.stores.sql.answers import MOST_ROWS, distinct
 from semsearch.types import SqlRows, SqlValue
 
@@ -59,7 +59,7 @@ def sql(
             )
     if isinstance(values, Mapping) and values:
         raise UsageError("values by name are for the local store.", "Number them: $1, $2 … with a list of values.")
-    link = server_links.read(location)
+    link = links.read(location)
     with closing(Connection(location, link, write=False)) as connection, connection.explained():
         return connection.reading(lambda raw: _answer(raw, statement, list(values), seconds))
 

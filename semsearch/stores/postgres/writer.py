@@ -33,8 +33,8 @@ from semsearch.types import Progress
 from semsearch.utils.vectors import check_storable
 
 if TYPE_CHECKING:
-    from semsearch.stores.copying import Numbered
     from semsearch.stores.protocol import Rebuild
+    from semsearch.stores.records import Numbered
     from semsearch.types import Ids, JsonObject, Vectors
     from semsearch.utils.strength import NullDistribution
 

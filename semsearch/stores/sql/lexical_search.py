@@ -72,10 +72,10 @@ class Matching(Protocol[P]):
     def complete(self, ids: Sequence[int], runs: Sequence[str], words: Sequence[str]) -> Iterable[int]:
         """Those of these passages that have every CJK run and every word in their text."""
 
-    def known_terms(self, first: str, least: int, most: int) -> list[str]:
-        """The terms of words that begin with the letter `first` and have `least` to `most` letters, sorted.
+    def known_terms(self, stem: str, least: int, most: int) -> list[str]:
+        """The terms of words that begin with the first letter of `stem` and have `least` to `most` letters, sorted.
 
-        A term that no passage has any more may be among them.
+        A term that no passage has any more may be among them, and those that are little like it may be left out.
         """
 
 
@@ -202,7 +202,7 @@ def _corrected(matching: Matching[P], unknown: Sequence[str]) -> tuple[dict[str,
     of_words = partial(matching.counts, "passages_fts")
     for word in typed[:MOST_CORRECTED]:
         stem = "".join(cut(WORDS, word))
-        terms = matching.known_terms(stem[:1], len(stem) - spelling.ENDING, len(stem) + spelling.ENDING) if stem else []
+        terms = matching.known_terms(stem, len(stem) - spelling.ENDING, len(stem) + spelling.ENDING) if stem else []
         if similar := spelling.meant(stem, terms, of_words, matching.size("passages_fts")):
             replaced[word] = similar
             counts |= of_words([similar])

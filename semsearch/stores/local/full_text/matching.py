@@ -72,8 +72,8 @@ class Fts5Matching:
         complete = self._db.execute(sql, (_in_text(" AND ".join(map(quoted, words))), json.dumps(ids)))
         return [row for (row,) in complete]
 
-    def known_terms(self, first: str, least: int, most: int) -> list[str]:
-        return known_terms(self._db, first, least, most)
+    def known_terms(self, stem: str, least: int, most: int) -> list[str]:
+        return known_terms(self._db, stem[:1], least, most)
 
 
 def known_terms(connection: sqlite3.Connection, first: str, least: int, most: int) -> list[str]:

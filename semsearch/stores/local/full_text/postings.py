@@ -209,8 +209,8 @@ class PostingsMatching:
                 sure |= tokens.having([] if runs else words, words if runs else ())
         return sure
 
-    def known_terms(self, first: str, least: int, most: int) -> list[str]:
-        return known_terms(self._db, first, least, most)
+    def known_terms(self, stem: str, least: int, most: int) -> list[str]:
+        return known_terms(self._db, stem[:1], least, most)
 
     def _having(self, word: str) -> Places:
         """The places, ascending, that have a word or phrase."""

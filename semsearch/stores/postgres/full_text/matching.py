@@ -106,10 +106,10 @@ class PostgresMatching:
         sql = f"SELECT passage FROM words WHERE passage = ANY(?::bigint[]) AND {condition}"
         return [row for (row,) in self._db.rows(sql, [list(ids), *values])]
 
-    def known_terms(self, first: str, least: int, most: int) -> list[str]:
+    def known_terms(self, stem: str, least: int, most: int) -> list[str]:
         sql = """SELECT term FROM vocabulary WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?
                  ORDER BY term"""
-        return [term for (term,) in self._db.rows(sql, (first, chr(ord(first) + 1), least, most))]
+        return [term for (term,) in self._db.rows(sql, (stem[0], chr(ord(stem[0]) + 1), least, most))]
 
     # ---- one phrase
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from semsearch.errors import Locked, NotFound, SemsearchError, Unreadable, UsageError
-from semsearch.stores import server_links
 from semsearch.stores.postgres.server.client import conninfo, errors, psycopg
+from semsearch.stores.remote import links
 
 CONNECT_SECONDS = 10
 READ_SECONDS = 120  # of one statement of a search; `sql` has its own limit
@@ -51,7 +51,7 @@ class Server:
     @classmethod
     def at(cls, address: str) -> Server:
         """Raises UsageError for what is no address, or has a password in it."""
-        server_links.refuse_secrets(address, "PGPASSWORD, or an entry in ~/.pgpass,")
+        links.refuse_secrets(address, "PGPASSWORD, or an entry in ~/.pgpass,")
         try:
             parts = conninfo.conninfo_to_dict(address)
         except psycopg.Error:  # its message may have a password in it

@@ -33,7 +33,7 @@ from semsearch.stores.postgres.server.address import (
 from semsearch.stores.postgres.server.client import errors, pq, psycopg
 from semsearch.stores.postgres.server.schema import BACKUP
 from semsearch.stores.records import storable
-from semsearch.stores.server_links import Link
+from semsearch.stores.remote.links import Link
 from semsearch.stores.sql.database import Database, Row
 from semsearch.stores.sql.folding import fold
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from semsearch.errors import Corrupt, NotFound, UsageError
+from semsearch.errors import Corrupt
 from semsearch.stores import machine_recipes
 from semsearch.stores.protocol import StoreReader, StoreWriter
-from semsearch.stores.records import DocumentRow, Entry
+from semsearch.stores.records import DocumentRow, Entry, Numbered
 from semsearch.types import Passage, Progress
 
 if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
 
-Numbered: TypeAlias = Literal["documents", "passages", "sources", "spaces"]
 AT_ONCE = 256  # documents
 MOST_CHARACTERS = 2**22  # of documents that are written together
 
@@ -28,14 +26,6 @@ class NumberingWriter(StoreWriter, Protocol):
 
     def continue_from(self, kind: Numbered, number: int) -> None:
         """The next document, passage, source or space gets this number, which is above all that were used."""
-
-
-def check_restore(file: Path, location: Path) -> None:
-    """Raise NotFound without the dump `file`, UsageError where there is something at `location` already."""
-    if not file.is_file():
-        raise NotFound(f"there is no file {str(file)!r}.")
-    if location.exists():
-        raise UsageError(f"{location} exists already.", "Restore under another name, or remove it first.")
 
 
 def copy(reader: StoreReader, writer: NumberingWriter, progress: Callable[[Progress], None]) -> None:

@@ -1,7 +1,7 @@
-"""Dumps of a PostgreSQL store: those of a local store, into which and out of which it is copied.
+"""Dumps of a store beyond this machine: those of a local store, into which and out of which it is copied.
 
-So a dump of a server becomes a local index, and the other way round. For backups of a large collection, PostgreSQL has
-tools of its own: pg_dump, pg_basebackup and its archive of the log.
+So a dump of a collection becomes a local index, and the other way round. For backups of a large one, its engine has
+tools of its own, such as pg_dump, or a copy of the bucket.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from semsearch.errors import SemsearchError
 from semsearch.stores import local
-from semsearch.stores.copying import check_restore, copy
-from semsearch.stores.postgres.collection import create
-from semsearch.stores.postgres.writer import PostgresWriter
+from semsearch.stores.base import check_restore
 from semsearch.stores.protocol import StoreReader
+from semsearch.stores.remote.copying import NumberingWriter, copy
 from semsearch.types import Progress
 from semsearch.utils.atomic_write import workplace
 
+W = TypeVar("W", bound=NumberingWriter)
 LOG = logging.getLogger(__name__)
 MEASURED = "measured"  # of a recipe: the fastest FAISS index of a local store
 
@@ -33,21 +34,20 @@ def dump(reader: StoreReader, file: Path, progress: Callable[[Progress], None] =
 def restore(
     file: Path,
     location: Path,
-    prepare: Callable[[PostgresWriter], None] | None = None,
-    progress: Callable[[Progress], None] = lambda _: None,
-    /,
-    *,
-    address: str = "",
+    prepare: Callable[[W], None] | None,
+    progress: Callable[[Progress], None],
+    create: Callable[[Callable[[W], None]], W],
 ) -> None:
-    """Make a new collection from a dump. It appears when all of it is there and `prepare` ran; then the vector index
-    is built, in no time limit. One that cannot be built is a warning: searches compare all vectors until the next run.
+    """Make a new collection from a dump, by `create` with what fills it. It appears when all of it is there and
+    `prepare` ran; then the vector index is built, in no time limit. One that cannot be built is a warning: searches
+    compare all vectors until the next run.
 
     Raises NotFound without the file, UsageError where `location` or the collection exists, Corrupt for a file that is
     no whole dump.
     """
     check_restore(file, location)
 
-    def fill(writer: PostgresWriter) -> None:
+    def fill(writer: W) -> None:
         with local.open_reader(place / "copy") as reader:
             copy(reader, writer, progress)
         if prepare is not None:
@@ -57,11 +57,11 @@ def restore(
     location.parent.mkdir(parents=True, exist_ok=True)
     with workplace(location, "restoring") as place:
         local.restore(file, place / "copy", None, progress)
-        with create(location, fill, address=address) as writer:
+        with create(fill) as writer:
             _index(writer, progress)
 
 
-def _index(writer: PostgresWriter, progress: Callable[[Progress], None]) -> None:
+def _index(writer: NumberingWriter, progress: Callable[[Progress], None]) -> None:
     """Build the vector index of the current space, as at the end of a run."""
     total = writer.reader.state().documents
     for space in writer.reader.state().spaces[:1]:
