@@ -50,6 +50,9 @@ def own_sentences(name: str, texts: Iterable[str], sample: int = 200, seed: int 
     return chosen
 
 
+_UNQUOTED = str.maketrans(dict.fromkeys('"“”„«»「」『』', " "))  # what is quoted would be demanded
+
+
 @dataclass(frozen=True, slots=True)
 class KnownItems:
     """The search for n sentences: the rank of the first passage with the sentence, None beyond the first k hits, and
@@ -84,7 +87,7 @@ def search_known_items(
     took: list[float] = []
     for at, sentence in enumerate(sentences):
         progress(at, len(sentences))
-        query = Query(sentence, k=k, mode=mode, group="passage")
+        query = Query(sentence.translate(_UNQUOTED), k=k, mode=mode, group="passage")
         hits = find(query) if at else [find(query) for _ in range(2)][-1]
         ranks.append(known_item_rank(sentence, [hit.text for hit in hits]))
         took.append(sum(hits.took_ms.values()))

@@ -89,6 +89,10 @@ def check(query: Query, *, has_vector: bool = False) -> None:
     for name, text in (("text", query.text), ("where", query.where or ""), ("path", query.path or "")):
         if not isinstance(text, str):
             raise UsageError(f"{name} must be a string, not {text!r}.", "Put it in quotes.")
+    if query.grep is not None:
+        if not isinstance(query.grep, str) or not query.grep:
+            raise UsageError(f"grep must be a regular expression, not {query.grep!r}.", "Leave it out for none.")
+        search.passage_patterns.compiled(query.grep)
     if not isinstance(query.exact, bool):
         raise UsageError(f"exact must be True or False, not {query.exact!r}.")
     if query.alpha is not None:

@@ -42,6 +42,6 @@ def hit_object(hit: Hit, *, with_file: bool = False) -> JsonObject:
 
 def explanation(results: Results) -> JsonObject:
     """The plan, the filters and the times of a search."""
-    names = ("where", "path", "must", "more", "less", "like")
+    names = ("where", "path", "must", "grep", "more", "less", "like")
     filters = {name: value for name in names if (value := getattr(results.query, name))}
     return {"plan": dict(results.plan), "filter": filters, "took_ms": dict(results.took_ms)}

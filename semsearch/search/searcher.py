@@ -19,6 +19,7 @@ from semsearch.search import fusion, retrieval
 from semsearch.search.grouping import collapse
 from semsearch.search.query_check import check, parse_filter, texts_to_encode
 from semsearch.stores import null_queries
+from semsearch.stores.sql import query_terms
 from semsearch.types import Hit, Results
 from semsearch.utils import strength
 from semsearch.utils.languages import detection
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
     from semsearch.encoders.query_cache import QueryCache
     from semsearch.search.grouping import Collapsed, CollapsedHit
     from semsearch.search.retrieval import Candidates, Ranking
-    from semsearch.stores.protocol import StoreReader
+    from semsearch.stores.protocol import Allowed, StoreReader
     from semsearch.stores.records import Space
-    from semsearch.types import JsonObject, Query, Vectors
+    from semsearch.types import Ids, JsonObject, Query, Vectors
     from semsearch.utils.strength import NullDistribution
 
 LIKE_A_TEXT = 30  # tokens of a query that is a vector or an example
@@ -74,6 +75,7 @@ class Searcher:
         self._state: _State | None = None
         self._extended: dict[NullDistribution | None, NullDistribution | None] = {}  # what is on record, and more of it
         self._unmeasurable = False
+        self._matching: tuple[object, Ids] | None = None  # the last regular expression, and the passages that match
 
     def search(self, query: Query, vector: Vectors | None = None) -> Results:
         """The hits for one query, with a `vector` (1, d) also near that. Raises UsageError, BadFilter, NotFound."""
@@ -199,7 +201,8 @@ class Searcher:
     def _answer(self, query: Query, vector: Vectors | None, state: _State, *, unread: bool = False) -> _Answer:
         """retrieve → rank → strengths → group, with `vector` (1, d) of the texts and what is like the examples."""
         target, own, warnings = self._target(query, vector, state)
-        allowed = self._reader.allowed(parse_filter(query.where, query.path), query.must)
+        allowed, notes = self._allowed(query, state)
+        warnings += notes
         depth = retrieval.depth_of(query)
         most = max(1, state.total) if allowed is None else len(allowed)
         while True:  # deeper only where grouping, filters or furniture leave fewer than k
@@ -224,6 +227,23 @@ class Searcher:
         ]
         plan = {**candidates.plan, "allowed": None if allowed is None else len(allowed), "depth": min(depth, most)}
         return _Answer(hits, plan, (*warnings, *candidates.warnings))
+
+    def _allowed(self, query: Query, state: _State) -> tuple[Allowed | None, list[str]]:
+        """The passages that may be hits, None for all; and a warning where none has what is quoted."""
+        condition, phrases = parse_filter(query.where, query.path), query_terms.demanded_phrases(query.text)
+        must = (*query.must, *phrases)
+        if query.grep is None:
+            allowed = self._reader.allowed(condition, must)
+        else:
+            key = state.version, query.grep, query.where, query.path
+            if self._matching is None or self._matching[0] != key:
+                ids = search.passage_patterns.matching(self._reader, query.grep, condition)
+                self._matching = key, ids
+            allowed = self._reader.allowed(condition, must, ids=self._matching[1])
+        if not phrases or allowed is None or len(allowed):
+            return allowed, []
+        listed = ", ".join(f'"{phrase}"' for phrase in phrases)
+        return allowed, [f"no passage that may be a hit has {listed}. Without quotes, its words are searched for."]
 
     def _target(
         self, query: Query, texts: Vectors | None, state: _State

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from semsearch import search
 from semsearch.chunking.sentences import after_space, sentences
 from semsearch.search.page_names import has_short_parts
 from semsearch.stores.sql import lexical_search
@@ -53,6 +54,7 @@ def snippets(results: Results, reader: StoreReader, queries: QueryCache) -> list
     """
     query = results.query
     words = [lexical_search.spans(hit.text, query.text) for hit in results]
+    marked = [list(search.passage_patterns.spans(query.grep, hit.text)) if query.grep else [] for hit in results]
     spans = [list(_prose(hit)) or sentences(hit.text) or [(0, len(hit.text))] for hit in results]
     if query.mode == "keyword" or not query.text.strip() or queries.encoder.fingerprint == OWN_VECTORS:
         scores = [
@@ -61,11 +63,19 @@ def snippets(results: Results, reader: StoreReader, queries: QueryCache) -> list
         ]
     else:
         scores = _cosines(results, spans, query, queries)
-    best = [score.index(max(score)) for score in scores]
-    return [
-        Snippet(*own[at], matches, _begin(own, at), *_place(hit, own[at][0], reader))
-        for hit, own, at, matches in zip(results, spans, best, words, strict=True)
+    best = [
+        max(range(len(own)), key=lambda at: (_has(own[at], matched), score[at], -at))
+        for own, matched, score in zip(spans, marked, scores, strict=True)
     ]
+    return [
+        Snippet(*own[at], (*matched, *matches), _begin(own, at), *_place(hit, own[at][0], reader))
+        for hit, own, at, matched, matches in zip(results, spans, best, marked, words, strict=True)
+    ]
+
+
+def _has(sentence: tuple[int, int], matched: Sequence[tuple[int, int]]) -> bool:
+    """Whether a match begins in the sentence."""
+    return any(sentence[0] <= start < sentence[1] for start, _ in matched)
 
 
 def _place(hit: Hit, at: int, reader: StoreReader) -> tuple[int | None, str | None]:

@@ -72,6 +72,7 @@ class QueryBody(HitFields):
     more: Weighted | list[Weighted] = Field([], description="Texts that pull the query towards a meaning.")
     less: Weighted | list[Weighted] = Field([], description="Texts that push it away.")
     must: str | list[str] = Field([], description="Words that a passage has to contain.")
+    grep: str | None = Field(None, max_length=1000, description="A regular expression (RE2) for passages.")
     like: Passage | str | list[Passage | str] = Field([], description="Ids of passages or documents.")
     rerank: str | None = Field(None, description="The reranker of the server, by its name or as default.")
     rerank_depth: Annotated[int, Field(ge=1, le=MOST_HITS), WHOLE] = PLAIN.rerank_depth

@@ -28,7 +28,8 @@ class Query:
     """All parameters of a search. Of a hybrid one, `alpha` is the weight of the cosine, 0.5 by default.
 
     `more`, `less`: (text, weight) pairs that pull the query towards or away from a meaning. `like`: passage
-    ids, or document ids. `must`: words that a passage has to contain. `offset` hits are left out: a second
+    ids, or document ids. `must`: words that a passage has to contain, as it has to contain what is quoted in `text`.
+    `grep`: a regular expression of RE2 that it has to match. `offset` hits are left out: a second
     page of ten has offset 10. `group`: one hit for each document, where nearly equal ones are one hit ("document"), or
     where each is a hit of its own ("copy"); or one for each passage ("passage"). `abstain`: of the questions without an
     answer here, the share that may be given a good match; less makes `match` and `good_match` stricter.
@@ -46,6 +47,7 @@ class Query:
     more: tuple[tuple[str, float], ...] = ()
     less: tuple[tuple[str, float], ...] = ()
     must: tuple[str, ...] = ()
+    grep: str | None = None
     like: tuple[int | str, ...] = ()
     min_strength: float = 0.0
     abstain: float = 0.1
@@ -72,6 +74,7 @@ class QueryFields(TypedDict, total=False):
     more: str | Iterable[str | tuple[str, float]]
     less: str | Iterable[str | tuple[str, float]]
     must: str | Iterable[str]
+    grep: str | None
     like: int | str | Iterable[int | str]
     min_strength: float
     abstain: float

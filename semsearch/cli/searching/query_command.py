@@ -189,7 +189,10 @@ def query(
     ctx: typer.Context,
     *,
     text: Annotated[
-        str | None, typer.Argument(metavar="TEXT|-", help="Text to search for; - reads it from stdin.")
+        str | None,
+        typer.Argument(
+            metavar="TEXT|-", help='Text to search for, with "what has to be there" in quotes; - reads stdin.'
+        ),
     ] = None,
     paths: Annotated[
         list[str] | None,
@@ -208,6 +211,10 @@ def query(
     ] = None,
     must: Annotated[
         list[str] | None, value("WORD", "Only passages that contain this word; repeatable.", heading=MEANING)
+    ] = None,
+    grep: Annotated[
+        str | None,
+        value("RE", "Only passages that match this regular expression (RE2: docs/filters.md).", heading=MEANING),
     ] = None,
     like: Annotated[
         list[str] | None, value("ID|FILE", "Search for text like this passage, document or file.", heading=MEANING)
@@ -230,6 +237,7 @@ def query(
         more=tuple(_weighted(one, "--more") for one in more or ()),
         less=tuple(_weighted(one, "--less") for one in less or ()),
         must=tuple(must or ()),
+        grep=grep,
         like=tuple(parse_id(one) for one in like or ()),
         **again.fields(),
     )

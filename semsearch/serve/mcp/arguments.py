@@ -57,6 +57,9 @@ class Search(Page):
     where: Where = None
     path: str | None = Field(None, description="Only documents whose path matches this glob, for example notes/**/*.md")
     must: list[str] = Field([], max_length=20, description="Words that a passage has to contain.")
+    grep: str | None = Field(
+        None, max_length=1000, description="A regular expression (RE2) that a passage has to match."
+    )
 
 
 class Similar(Page):

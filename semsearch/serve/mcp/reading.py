@@ -27,7 +27,7 @@ def search(ask: Ask, request: arguments.Search) -> JsonObject:
     strong, likely, weak, or none where the index probably has no answer. `next_offset` gives the next page. A text with
     `text_cut` ends early at a sentence: read the rest with get and the `id` of the hit, or all of its document.
     """
-    fields = QueryFields(mode=request.mode, must=request.must)
+    fields = QueryFields(mode=request.mode, must=request.must, grep=request.grep)
     query = make_query(Query(request.query), _page(request, fields))
     with ask.reading(request.index) as index:
         return _hits(ask, index, index.search(query), request)

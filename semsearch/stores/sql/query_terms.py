@@ -9,10 +9,14 @@ from semsearch.errors import UsageError
 from semsearch.utils.languages.writing_systems import CJK
 
 MOST_READ = 400  # distinct words of a query that are counted, up to 1 ms each; of a longer query the first ones
+MOST_PHRASES = 8  # that are demanded; a text with more quotations is no question
 LONGEST_PHRASE = 20  # words, and characters of a CJK run; longer ones are taken apart
 
 RUN = re.compile(f"([{CJK}]+)")  # compiled once: 2 ms
 _PHRASE = re.compile(r"[\"“”„«»「」『』]([^\"“”„«»「」『』]+)[\"“”„«»「」『』]")
+_DEMANDED = re.compile(
+    r"""(?<!\w)"(?=\S)([^"]+)(?<=\S)"(?!\w)|“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|»([^«»]+)«|「([^「」]+)」|『([^『』]+)』"""
+)
 _GAP = re.compile(r"\s+|(?<!\d)[.,]|[.,](?!\d)")  # 3.11 and 1,000 stay whole
 
 
@@ -47,6 +51,17 @@ def query_terms(text: str) -> list[str]:
         if len(terms) >= MOST_READ:
             break
     return list(terms.values())[:MOST_READ]
+
+
+def demanded_phrases(text: str) -> list[str]:
+    """What is quoted in a query, each a phrase that a passage has to contain; none of more than MOST_PHRASES.
+
+    >>> demanded_phrases('clean the "steam wand" of a 5" machine')
+    ['steam wand']
+    """
+    phrases = ["".join(filter(None, groups)) for groups in _DEMANDED.findall(text)]
+    phrases = list(dict.fromkeys(phrase for phrase in phrases if words_of(phrase)))
+    return phrases if len(phrases) <= MOST_PHRASES else []
 
 
 def words_of(text: str) -> list[str]:
