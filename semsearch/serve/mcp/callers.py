@@ -40,8 +40,10 @@ class Ask:
     def chosen(self, name: str | None) -> str:
         """The index of that name; without a name the only one. Raises UnknownName, UsageError."""
         names = self.names()
+        if not names:
+            raise UsageError("there is no index yet.", "Ask the user to make one: semsearch index FOLDER")
         if name is None and len(names) != 1:
-            listed = ", ".join(names) or "(none)"
+            listed = ", ".join(names)
             raise UsageError("no index was named, and there is not just one.", f"Pass index; choose from: {listed}.")
         if name is not None and name not in names:
             raise UnknownName("index", name, names)

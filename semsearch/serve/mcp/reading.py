@@ -72,7 +72,8 @@ def list_indexes(ask: Ask, request: arguments.ListIndexes) -> JsonObject:
     """List the indexes that can be searched, each with what it holds: a collection of the user's documents."""
     names = ask.names()
     shown = names[request.offset :][: request.limit]
-    answer = fitted({"total": len(names)}, "indexes", [_listed(ask, name) for name in shown], ask.most_bytes)
+    head = {"total": len(names)} if names else {"total": 0, "to_make_one": "semsearch index FOLDER, in a terminal"}
+    answer = fitted(head, "indexes", [_listed(ask, name) for name in shown], ask.most_bytes)
     end = request.offset + len(answer["indexes"])
     answer.pop("next_offset", None)
     return {**answer, "next_offset": end} if end < len(names) else answer
