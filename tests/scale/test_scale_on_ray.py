@@ -127,6 +127,18 @@ def test_two_nodes_give_the_passages_and_vectors_of_the_local_path(
     assert not list(tmp_path.glob(".ray.embedding*"))
 
 
+def test_a_table_of_lance_gets_what_a_local_index_gets(rays: Cluster, notes: Path, tmp_path: Path) -> None:
+    pytest.importorskip("lance", reason="pylance is not installed (the extra `scale`)")
+    to = ("-n", tmp_path / "ray", "--store", f"lance:{tmp_path / 'tables'}", "--workers", "2", "--shard-size", 40)
+    found, _ = ok(rays, notes, *to, "-m", "hashing")
+    assert found["documents"]["added"] == 180  # type: ignore[index]
+    with Index.create(tmp_path / "local", encoder="hashing") as index:
+        index.sync([notes])
+    assert_same(tmp_path / "ray", tmp_path / "local")
+    again, err = ok(rays, notes, "-n", tmp_path / "ray")
+    assert again["documents"]["unchanged"] == 180 and "nothing to embed" in err  # type: ignore[index]
+
+
 def test_only_new_and_changed_documents_are_embedded_again(rays: Cluster, notes: Path, tmp_path: Path) -> None:
     folder = tmp_path / "copy"
     folder.mkdir()

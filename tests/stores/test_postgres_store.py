@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from semsearch import Document, Index, admin
 from semsearch.errors import EncoderMismatch, NotFound, SemsearchError, Unreadable, UsageError
+from semsearch.search.query_check import parse_filter
 from semsearch.stores import drivers, local
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space, stable_id
@@ -35,8 +36,9 @@ if missing():
     pytest.skip(missing(), allow_module_level=True)
 
 from semsearch.stores import postgres as driver
+from semsearch.stores.postgres import number_indexes, space_vectors
 from semsearch.stores.postgres import query as sql_query
-from semsearch.stores.postgres import space_vectors
+from semsearch.stores.postgres.filter_sql import PostgresFilters
 from semsearch.stores.postgres.full_text import matching, occurrences
 from semsearch.stores.postgres.server import connection, escapes
 from semsearch.stores.postgres.server.address import Server, explain
@@ -208,6 +210,64 @@ def test_many_queries_are_compared_here_as_the_server_compares_them(made: tuple[
         one = writer.reader.dense(space.id, query[None], 7)
         assert one.ids[0].tolist() == whole.ids[at].tolist()
         assert one.cosines[0] == pytest.approx(whole.cosines[at], abs=1e-6)
+
+
+# ---- filters and indexes
+
+
+@pytest.mark.parametrize("where", ["year = 1950", "year in (1901, 1902)", "tags contains 3 and year > 1", "tags = a"])
+def test_a_filter_of_equal_values_is_answered_by_an_index(made: tuple[PostgresWriter, Space], where: str) -> None:
+    writer, space = made
+    writer.replace(
+        [entry(f"d{n}", "x", metadata={"year": 1900 + n % 99, "tags": ["a", n]}) for n in range(300)], space.id
+    )
+    condition = parse_filter(where, None)
+    assert condition is not None
+    sql, values = PostgresFilters(writer.connection).passages(condition)
+    with writer.transaction():
+        for way in ("seqscan", "indexscan"):  # 300 rows are read as fast without the index
+            writer.connection.execute(f"SET LOCAL enable_{way} = off")
+        plan = " ".join(row[0] for row in writer.connection.rows(f"EXPLAIN {sql}", values))
+    assert "documents_fields" in plan
+
+
+def test_numbers_that_many_documents_have_are_compared_by_an_index(
+    made: tuple[PostgresWriter, Space], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, space = made
+    odd = {"year": "1950", "more": {"year": 1}, "it's": 3, "rare": [2]}
+    metadata = [{"year": n, **(odd if n % 9 else {})} for n in range(1900, 2200)]
+    writer.replace([entry(f"d{n}", "x", metadata=each) for n, each in enumerate(metadata)], space.id)
+    condition = parse_filter("year >= 1990 and year < 1999", None)
+    assert condition is not None
+    before = writer.reader.document_ids(condition)
+    monkeypatch.setattr(number_indexes, "INDEXED_FROM", 1)
+    writer.update_vector_index(space.id, "auto")
+    sql, values = PostgresFilters(writer.connection).passages(condition)
+    with writer.transaction():
+        writer.connection.execute("SET LOCAL enable_seqscan = off")
+        plan = " ".join(row[0] for row in writer.connection.rows(f"EXPLAIN {sql}", values))
+    assert "documents_number_" in plan and writer.reader.document_ids(condition) == before
+    assert len(before) == 1
+
+
+def test_an_index_is_built_beside_the_one_that_searches_use(
+    made: tuple[PostgresWriter, Space], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, space = made
+    writer.replace([entry(f"d{n}", f"One {n}. Two {n}") for n in range(30)], space.id)
+    monkeypatch.setattr(space_vectors, "HNSW_FROM", 1)
+    writer.update_vector_index(space.id, "auto", when="always")
+    usable, run = list[bool](), connection._run
+
+    def seen(raw: Any, sql: str) -> None:
+        run(raw, sql)
+        usable.append(space_vectors.SpaceVectors(writer.connection, space.id).index_kind() is not None)
+
+    monkeypatch.setattr(connection, "_run", seen)
+    writer.update_vector_index(space.id, "auto", when="always")
+    assert len(usable) == 6 and all(usable)
+    assert writer.reader.verify(silent) == []
 
 
 # ---- many writers

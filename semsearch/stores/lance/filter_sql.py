@@ -26,7 +26,7 @@ from semsearch.stores.filters import (
 from semsearch.stores.lance import facts
 from semsearch.stores.lance.rows import spaced, terms_of
 from semsearch.stores.lance.table import Table, text
-from semsearch.stores.sql.filters import SQL, Dialect, compiled, joined
+from semsearch.stores.sql.filters import SQL, Dialect, compiled, joined, portable
 from semsearch.stores.sql.folding import fold
 from semsearch.stores.sql.query_terms import exact_entry, has_cjk, required_words
 from semsearch.stores.sql.tokenizer import GRAMS, WORDS
@@ -67,9 +67,9 @@ class LanceFilters(Dialect):
         return bool(self._table.rows(["key"], f"kind = 'document' AND {_fact(facts.exists(field.names))}", limit=1))
 
     def on_path(self, pattern: str) -> SQL:
-        regex = portable(globs.path_regex(pattern).pattern)
+        regex = f"(?s){portable(globs.path_regex(pattern).pattern)}"
         places = ["document", "path", *(["concat(btrim(root, '/'), '/', path)"] if pattern.startswith("/") else [])]
-        return joined(" OR ", [(f"coalesce(regexp_like({place}, ?), false)", [regex]) for place in places])
+        return joined(" OR ", [(f"regexp_like({place}, ?)", [regex]) for place in places])
 
     def of_builtin(self, tree: Any, column: str) -> SQL:
         return self._test(tree, column)
@@ -88,7 +88,7 @@ class LanceFilters(Dialect):
         value = tree.value if isinstance(tree, Compare) and not isinstance(tree.value, Date) else ""
         getter = "json_get_string" if isinstance(value, str) else "json_get_float"
         condition, values = self._test(tree, f"{getter}(fields, {text(facts.typed_field(names, value))})")
-        test: SQL = (f"({_fact(facts.exists(names))} AND coalesce({condition}, false))", values)
+        test: SQL = (f"({_fact(facts.exists(names))} AND {condition})", values)
         if isinstance(tree, Contains):
             return joined(" OR ", [(_fact(facts.has_item(names, tree.value)), []), test])
         return test
@@ -127,13 +127,6 @@ def containing(entry: str) -> str:
     return f"({' OR '.join(found)})" if found else "false"
 
 
-def portable(regex: str) -> str:
-    """A pattern of `globs` for an engine that never goes back: it has neither atomic groups nor looks ahead."""
-    end = "$" if regex.endswith("\\Z") else ""
-    plain = regex.removesuffix("\\Z").replace("(?>", "(?:").replace("(?!/)[^", "[^/")
-    return f"(?s)^(?:{plain}){end}"
-
-
 def written(sql: SQL) -> str:
     """A condition with its values in place of the marks."""
     condition, values = sql
@@ -152,8 +145,8 @@ def _literal(value: Any) -> str:
 def _fact(*stated: str) -> str:
     """The condition that a row has one of these facts."""
     if len(stated) == 1:
-        return f"coalesce(array_has(facts, {text(stated[0])}), false)"
-    return f"coalesce(array_has_any(facts, make_array({', '.join(map(text, stated))})), false)"
+        return f"array_has(facts, {text(stated[0])})"
+    return f"array_has_any(facts, make_array({', '.join(map(text, stated))}))"
 
 
 def _like(column: str, pattern: str) -> SQL:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from semsearch.stores.filters import Compare, Contains, Date, Exists, In, Like, like_escaped
+from semsearch.stores.postgres.number_indexes import number
 from semsearch.stores.postgres.server.connection import Connection
 from semsearch.stores.postgres.server.escapes import stored
 from semsearch.stores.sql.database import Row
-from semsearch.stores.sql.filters import DOCUMENTS, SQL, Dialect, joined
+from semsearch.stores.sql.filters import SQL, Dialect, joined, portable
 from semsearch.utils import globs
 
 _ISO = "^[0-9]{4}-[0-9]{2}"
 _LOWER = str.maketrans({chr(code): chr(code + 32) for code in range(65, 91)})
-_WILD = re.compile(r"\[!?\]?[^\]/]*\]|[*?/\[]")
+MOST_CONTAINED = 64  # values of `in` that are looked up in the index of the fields one by one
 NOTHING: SQL = ("FALSE", [])
 
 
@@ -32,20 +32,9 @@ class PostgresFilters(Dialect):
         return self._connection.rows(sql, values)
 
     def on_path(self, pattern: str) -> SQL:
-        """Such a pattern has no form in SQL, so it is compared here, with the documents that have its longest literal
-        part.
-        """
-        globs.path_regex(pattern)  # an invalid one is an error with no document, too
-        literal = max((part for part in _WILD.split(pattern) if part != "."), key=len, default="")
-        part = f"%{like_escaped(literal)}%"
-        sql = f"""SELECT d.id, d.uri, s.path, s.root FROM {DOCUMENTS}
-                  WHERE d.uri LIKE ? OR s.path LIKE ? OR s.root LIKE ?"""
-        numbers = [
-            number
-            for number, uri, path, root in self.rows(sql, (part, part, part))
-            if globs.matches_document(pattern, uri, path, root)
-        ]
-        return "(d.id = ANY(?::bigint[]))", [numbers]
+        regex = portable(globs.path_regex(pattern).pattern)
+        places = ["d.uri", "s.path", *(["btrim(s.root, '/') || '/' || s.path"] if pattern.startswith("/") else [])]
+        return joined(" OR ", [(f"{place} ~ ?", [regex]) for place in places])
 
     def of_builtin(self, tree: Any, column: str) -> SQL:
         match tree:
@@ -79,12 +68,17 @@ class PostgresFilters(Dialect):
                 packed = _json(operand)  # the index of the fields finds both
                 both = [_nested(names, packed), _nested(names, f"[{packed}]")]
                 return "(d.fields @> ?::jsonb OR d.fields @> ?::jsonb)", both
+            case Compare(_, op, operand) if _kind(operand) == "number" and (indexed := number(names)):
+                return f"{indexed} {op} ?::numeric", [repr(operand)]
             case Compare(_, op, operand):
                 mark, parameter = _parameter(operand)
                 cast = "" if isinstance(operand, str) else "::boolean" if isinstance(operand, bool) else "::numeric"
                 compared = f"({text}){cast} {op} {mark}"
                 condition = f"(CASE WHEN {kind} = '{_kind(operand)}' THEN {compared} ELSE FALSE END)"
                 return condition, [*names, *names, parameter]
+            case In(_, operand) if len(operand) <= MOST_CONTAINED:
+                forms = [form for one in operand for form in (_json(one), f"[{_json(one)}]")]
+                return joined(" OR ", [("d.fields @> ?::jsonb", [_nested(names, form)]) for form in forms])
             case In(_, operand):
                 choices = [_json(one) for one in operand]
                 alone: SQL = (f"({value} = ANY(?::text[]::jsonb[]))", [*names, choices])
@@ -94,7 +88,7 @@ class PostgresFilters(Dialect):
                 condition, values = _like(text, pattern)
                 return f"({kind} = 'string' AND {condition})", [*names, *(names if values else []), *values]
             case Contains(_, operand):
-                in_list: SQL = (f"({kind} = 'array' AND {value} @> ?::jsonb)", [*names, *names, f"[{_json(operand)}]"])
+                in_list: SQL = ("d.fields @> ?::jsonb", [_nested(names, f"[{_json(operand)}]")])
                 if not isinstance(operand, str):
                     return in_list
                 condition, values = _like(text, f"%{like_escaped(operand)}%")

@@ -30,11 +30,13 @@ if TYPE_CHECKING:
 HNSW_FROM = 10_000  # vectors: comparing them all takes the server 10 ms at 384 dimensions
 MOST_DIM = {"vector": 2_000, "halfvec": 4_000}  # of an HNSW index in pgvector
 M, EF_CONSTRUCTION = 16, 128  # edges of a node, and candidates while it is inserted: pgvector's 16, twice its 64
+LEAST_MEMORY, MOST_MEMORY = 64, 1024  # megabytes of the server while an index is built
 LEAST_EF, MOST_EF = 400, 1_000  # candidates of a search: 99.6 % of the ten nearest of 29,333; the second is the limit
 BREADTH = 4  # candidates for each hit
 SUBSET_SHARE = 0.05  # of the vectors; fewer allowed passages are compared one by one
 MANY_QUERIES = 8  # from so many on, vectors are read once and compared here
 IDS_PER_QUERY = 100_000
+_MEMORY = "pg_size_bytes(current_setting('maintenance_work_mem')) / 1048576"
 COMPARED = ("exact", "flat")  # back ends without an index; all others stand for HNSW here
 
 
@@ -173,14 +175,28 @@ class SpaceVectors:
         has, many = self.index_kind() is not None, self.count() >= HNSW_FROM
         due = many or has if backend == "auto" else backend not in COMPARED
         needed = due and self.dim <= MOST_DIM[self.next_kind]
-        drop = f"DROP INDEX IF EXISTS {self.index}"
-        over = f"{self.as_indexed(self.next_kind)} {self.next_kind}_cosine_ops"
-        build = f"{self.index} ON {self.table} USING hnsw ({over}) WITH (m = {M}, ef_construction = {EF_CONSTRUCTION})"
         if has if not needed else (has and when != "always"):
             if not needed:
-                self._run([drop], lambda: False)
+                self._run([f"DROP INDEX IF EXISTS {self.index}"], lambda: False)
         elif needed:
-            self._run([drop, f"CREATE INDEX {build}"], lambda: not has and self.index_kind() is not None)
+            self._run(self._building(), lambda: not has and self.index_kind() is not None)
+
+    def _building(self) -> list[str]:
+        """Build an index beside the present one, which searches use until the new one has its name."""
+        new, old = f"{self.index}_new", f"{self.index}_old"
+        over = f"USING hnsw ({self.as_indexed(self.next_kind)} {self.next_kind}_cosine_ops)"
+        return [
+            *(f"DROP INDEX IF EXISTS {name}" for name in (new, old)),  # of a run that was interrupted
+            f"SELECT set_config('maintenance_work_mem', greatest({self._memory()}, {_MEMORY}) || 'MB', false)",
+            f"CREATE INDEX {new} ON {self.table} {over} WITH (m = {M}, ef_construction = {EF_CONSTRUCTION})",
+            f"ALTER INDEX IF EXISTS {self.index} RENAME TO {old}; ALTER INDEX {new} RENAME TO {self.index}",
+            f"DROP INDEX IF EXISTS {old}",
+        ]
+
+    def _memory(self) -> int:
+        """Megabytes in which the whole graph is built, up to MOST_MEMORY; beyond what it has, pgvector is slow."""
+        a_vector = 4 * self.dim + 16 * M + 200
+        return min(MOST_MEMORY, max(LEAST_MEMORY, self.count() * a_vector * 5 // 4 // 2**20))
 
     def _run(self, statements: list[str], is_done: Callable[[], bool]) -> None:
         """In the transaction that goes on; else one by one, so that others read and write meanwhile.
@@ -188,14 +204,15 @@ class SpaceVectors:
         Of several machines at the end of their runs, one builds the index.
         """
         if self._db.is_writing:
-            for statement in statements:
+            for statement in "; ".join(statements).split("; "):
                 self._db.execute(statement)
             return
         with self._db.alone("vector index") as run:
             if run is None or is_done():
                 return
             for statement in statements:
-                run(statement.replace("INDEX ", "INDEX CONCURRENTLY ", 1))
+                beside = statement.startswith(("CREATE INDEX ", "DROP INDEX "))
+                run(statement.replace("INDEX ", "INDEX CONCURRENTLY ", 1) if beside else statement)
 
     # ---- for `info`
 

@@ -20,6 +20,7 @@ import numpy as np
 from semsearch.errors import EncoderMismatch, Locked, SemsearchError
 from semsearch.stores import machine_recipes
 from semsearch.stores.entry_checks import checked
+from semsearch.stores.postgres import number_indexes
 from semsearch.stores.postgres.reader import PostgresReader
 from semsearch.stores.postgres.rows import RowWriter, check_key
 from semsearch.stores.postgres.server.connection import Connection
@@ -210,6 +211,8 @@ class PostgresWriter(SqlWriter):
     def update_vector_index(self, space: int, backend: str, *, when: Rebuild = "due") -> None:
         """Raises UnknownName for a backend that does not exist, SemsearchError where the server cannot build it."""
         SpaceVectors(self.connection, space).update_index(backend, when)
+        if when in ("due", "always"):
+            number_indexes.keep_up(self.connection)
 
 
 def _source_values(source: Source) -> JsonObject:

@@ -55,7 +55,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def on_path(self, pattern: str) -> SQL:
-        """Whether the path of a document fits a pattern of `--path`."""
+        """Whether the path of a document fits a pattern of `--path`. It may be NULL."""
 
     @abstractmethod
     def of_builtin(self, tree: Any, column: str) -> SQL:
@@ -118,30 +118,42 @@ class Dialect(ABC):
         check_keys(tree, exists, keys)
 
 
-def compiled(dialect: Dialect, tree: Filter) -> SQL:
-    """A tree as a condition and the values of its marks. It is true or false, never NULL, so that NOT negates it."""
+def compiled(dialect: Dialect, tree: Filter, *, negated: bool = False) -> SQL:
+    """A tree as a condition and the values of its marks.
+
+    Where it does not hold it is false or NULL, which is the same to a SELECT; below a NOT it is never NULL. A condition
+    that is kept from being NULL is kept from every index, too.
+    """
     match tree:
         case And(parts):
-            return joined(" AND ", [compiled(dialect, part) for part in parts])
+            return joined(" AND ", [compiled(dialect, part, negated=negated) for part in parts])
         case Or(parts):
-            return joined(" OR ", [compiled(dialect, part) for part in parts])
+            return joined(" OR ", [compiled(dialect, part, negated=negated) for part in parts])
         case Not(part):
-            condition, values = compiled(dialect, part)
+            condition, values = compiled(dialect, part, negated=True)
             return f"(NOT {condition})", values
         case PathGlob(pattern):
-            return dialect.on_path(pattern)
+            condition, values = dialect.on_path(pattern)
         case _ if tree.field == DATE:
-            return compiled(dialect, without_date(tree))
-    field = tree.field
-    if not field.builtin:
-        condition, values = dialect.of_metadata(tree)
-    elif isinstance(tree, Exists):
-        return f"({dialect.column(field.names[0])} IS NOT NULL)", []
-    elif field == FILE_DATE:
-        condition, values = _file_time(dialect, tree)
-    else:
-        condition, values = dialect.of_builtin(tree, dialect.column(field.names[0]))
-    return f"coalesce({condition}, {dialect.false})", values
+            return compiled(dialect, without_date(tree), negated=negated)
+        case Exists(field) if field.builtin:
+            return f"({dialect.column(field.names[0])} IS NOT NULL)", []
+        case _ if not tree.field.builtin:
+            condition, values = dialect.of_metadata(tree)
+        case _ if tree.field == FILE_DATE:
+            condition, values = _file_time(dialect, tree)
+        case _:
+            condition, values = dialect.of_builtin(tree, dialect.column(tree.field.names[0]))
+    return (f"coalesce({condition}, {dialect.false})" if negated else f"({condition})"), values
+
+
+def portable(regex: str) -> str:
+    """A pattern of `utils.globs` for the engine of a store, which has no atomic groups, and may not look ahead."""
+    return (
+        "^(?:"
+        + regex.removesuffix("\\Z").replace("(?>", "(?:").replace("(?!/)[^", "[^/")
+        + (")$" if regex.endswith("\\Z") else ")")
+    )
 
 
 def joined(word: str, tests: Sequence[SQL]) -> SQL:
