@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Unpack, overload
+from typing import TYPE_CHECKING, Literal, Unpack, overload
 
 from semsearch.index.index import Index
 from semsearch.index.threads import in_a_thread
@@ -79,9 +79,15 @@ class AsyncIndex:
         """`Index.count`."""
         return await in_a_thread(partial(self.index.count, where, values=values))
 
-    async def add(self, documents: Iterable[Document], *, vectors: ArrayLike | None = None) -> SyncReport:
+    async def add(
+        self,
+        documents: Iterable[Document],
+        *,
+        vectors: ArrayLike | None = None,
+        errors: Literal["raise", "skip"] = "raise",
+    ) -> SyncReport:
         """`Index.add`."""
-        return await in_a_thread(partial(self.index.add, documents, vectors=vectors))
+        return await in_a_thread(partial(self.index.add, documents, vectors=vectors, errors=errors))
 
     async def upsert(self, documents: Iterable[Document], *, vectors: ArrayLike | None = None) -> SyncReport:
         """`Index.upsert`."""

@@ -16,7 +16,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self, Unpack, cast, overload
+from typing import TYPE_CHECKING, BinaryIO, Literal, Self, Unpack, cast, overload
 
 from semsearch import analysis, chunking, indexing, search, settings
 from semsearch import documents as document_files
@@ -301,9 +301,8 @@ class Index:
         `offset`. Unknown ids are left out. Raises BadFilter.
         """
         if target is None:
-            reading.check_page(limit, offset)
+            last = reading.last_of_page(limit, offset)
             names = None if ids is None else several(ids, "get", "ids", str)
-            last = -1 if limit is None else offset + limit
             condition = parse_filter(where, values=values)
             with self._reader.snapshot():
                 names = self._reader.document_ids(condition, ids=names, limit=last)
@@ -332,10 +331,9 @@ class Index:
         self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0
     ) -> list[JsonObject]:
         """The documents (all, or those of `ids`) by id: id, title, passages, size, time, metadata."""
-        reading.check_page(None if limit == -1 else limit, offset)
+        last = reading.last_of_page(None if limit == -1 else limit, offset)
         chosen = None if ids is None else several(ids, "documents", "ids", str)
         with self._reader.snapshot():
-            last = -1 if limit < 0 else offset + limit
             names = self._reader.document_ids(parse_filter(None, path), ids=chosen, limit=last)[offset:]
             return [row.listed() for row in self._reader.document_rows(names)]
 
@@ -405,20 +403,27 @@ class Index:
 
     # ---- changing
 
-    def add(self, documents: Iterable[Document], *, vectors: ArrayLike | None = None) -> SyncReport:
+    def add(
+        self,
+        documents: Iterable[Document],
+        *,
+        vectors: ArrayLike | None = None,
+        errors: Literal["raise", "skip"] = "raise",
+    ) -> SyncReport:
         """Add documents, or replace those with the same id; unchanged ones are left alone.
 
         `vectors` (n, d) are your own, one for each document, which is then one passage; they are scaled to length 1. An
         index without an encoder needs them. On return they are on disk. A document with a text at which the encoder
         fails is in the report's `skipped`, and what was stored of it before stays. Raises UsageError for the id of a
-        document that came from a file, EncodingFailed if the encoder fails at a plain sentence too, and Locked, as
-        every call below.
+        document that came from a file, and Unreadable for a document that cannot be stored; with errors="skip" both are
+        in `skipped`, too, and the others are added. Raises EncodingFailed if the encoder fails at a plain sentence too,
+        and Locked, as every call below.
         """
         with self.store.writing() as writer:
             if vectors is None:
-                return writer.add(documents)
+                return writer.add(documents, errors=errors)
             listed = several(documents, "add", "documents")
-            return writer.add(listed, own_rows(vectors, len(listed), self.store.space.dim))
+            return writer.add(listed, own_rows(vectors, len(listed), self.store.space.dim), errors=errors)
 
     def add_vectors(
         self,
@@ -480,7 +485,7 @@ class Index:
         if text is not None and len(names) != 1:
             raise UsageError(f"a text belongs to one document, not to {len(names)}.", "Update each by itself.")
         with self.store.writing() as writer:
-            return writer.add([self._updated(name, metadata or {}, text) for name in names])
+            return writer.add([self._updated(name, metadata or {}, text) for name in names], errors="raise")
 
     def annotate(self, ids: str | Sequence[str], metadata: Mapping[str, object]) -> int:
         """Set keys of the metadata of documents, also of those from files; how many documents changed.

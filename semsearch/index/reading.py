@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from semsearch.errors import NotFound
 from semsearch.utils.arguments import whole_number
 from semsearch.utils.late_numpy import np
-from semsearch.utils.vectors import row_ids
+from semsearch.utils.vectors import LARGEST_ID, row_ids
 
 if TYPE_CHECKING:
     from semsearch.stores.filters import Filter
@@ -30,11 +30,16 @@ def pages(reader: StoreReader, condition: Filter | None, size: int) -> Iterator[
         after = page[-1]["document"]
 
 
-def check_page(limit: int | None, offset: int) -> None:
-    """Raise UsageError for a limit or an offset that is no number of documents."""
-    if limit is not None:
-        whole_number("limit", limit, least=0)
+def last_of_page(limit: int | None, offset: int) -> int:
+    """How many documents a page and those before it have; -1 for all.
+
+    Raises UsageError for a limit or an offset that is no number of documents.
+    """
     whole_number("offset", offset, least=0)
+    if limit is None:
+        return -1
+    whole_number("limit", limit, least=0)
+    return min(offset + limit, LARGEST_ID)  # more than a store can have
 
 
 def document(stored: Document) -> JsonObject:

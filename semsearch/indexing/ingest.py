@@ -25,6 +25,7 @@ from semsearch.indexing.batch_encoder import BatchEncoder, Encoding
 from semsearch.indexing.derived import Derived
 from semsearch.indexing.run_report import Outcome, RunReport
 from semsearch.indexing.visited import VisitedDocuments
+from semsearch.stores.entry_checks import check_new
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import (
     UNFINISHED,
@@ -33,7 +34,6 @@ from semsearch.stores.records import (
     Entry,
     Source,
     Space,
-    check_document,
     meta_hash,
     text_hash,
 )
@@ -168,7 +168,7 @@ class Ingest:
         if stamp is not None and origin is not None and self._annotated:
             stored = next(iter(self._writer.reader.full_documents([document.id])), None)
             document = annotated_metadata.kept(document, stored, self._annotated)
-        metadata = check_document(document)
+        metadata = check_new(document, new_id=stamp is None and origin is None)
         self.settle(at_once=True)
         if self.visited.has(document.id, stamp):
             return already_used(document, origin, self.visited.file(document.id))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import repeat
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from semsearch.chunking.splitter import Splitter
 from semsearch.documents import annotated_metadata, vector_databases, vector_import
@@ -68,7 +68,9 @@ class IndexWriter:
         """Close the store and release its lock."""
         self._writer.close()
 
-    def add(self, documents: Iterable[Document], vectors: Vectors | None = None) -> SyncReport:
+    def add(
+        self, documents: Iterable[Document], vectors: Vectors | None = None, *, errors: Literal["raise", "skip"]
+    ) -> SyncReport:
         if isinstance(documents, Document) or not isinstance(documents, Iterable):
             raise UsageError("add() takes several documents.", "Put them in a list: add([document]).")
         rows = repeat(None) if vectors is None else vectors[:, None]
@@ -81,6 +83,9 @@ class IndexWriter:
                     )
                 if vector is not None and not document.text.strip():
                     raise UsageError(f"document {document.id!r} has a vector and no text.", "A hit shows a text.")
+                if errors == "skip":
+                    _put(run, document, stamp, vector)
+                    continue
                 _require_own(document, stamp)
                 try:
                     run.report.count(run.put(document, stamp=stamp, vector=vector))
@@ -310,7 +315,10 @@ class IndexWriter:
         stored = (document for uri in added for document in self._reader.full_documents([uri]))
         for done, (document, stamp) in enumerate(run.with_stamps(stored)):
             progress(Progress(done, len(added), "documents", document.id, run.written))
-            run.report.count(run.put(document, stamp=stamp))
+            try:
+                run.report.count(run.put(document, stamp=stamp))
+            except Unreadable as error:  # an older version has stored it
+                run.report.skip(Skipped(document.id, f"{error.message} (it stays as it is)"))
 
     def _report(self, run: Ingest, *, whole: bool = False) -> SyncReport:
         state = self._reader.state()
@@ -334,7 +342,7 @@ class IndexWriter:
         self._writer.record_run({"at": now, **asdict(report), "whole": whole, "refused": list(refused)})
 
 
-def _put(run: Ingest, item: Document | Skipped, stamp: DocumentRow | None) -> None:
+def _put(run: Ingest, item: Document | Skipped, stamp: DocumentRow | None, vector: Vectors | None = None) -> None:
     """Put a document, or record why it is skipped."""
     if isinstance(item, Document | Textless):
         run.report.omit(item.omissions)
@@ -346,7 +354,7 @@ def _put(run: Ingest, item: Document | Skipped, stamp: DocumentRow | None) -> No
         run.report.skip(Skipped(item.id, "its id belongs to a document of a followed folder already"))
     else:
         try:
-            run.report.count(run.put(item, stamp=stamp))
+            run.report.count(run.put(item, stamp=stamp, vector=vector))
         except Unreadable as error:
             run.report.skip(Skipped(item.id, error.message))
 

@@ -23,7 +23,8 @@ from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing.file_reader import named
 from semsearch.scale.keys import KIND, document_key
 from semsearch.scale.shards import Piece, Shard
-from semsearch.stores.records import check_document, text_hash
+from semsearch.stores.entry_checks import check_new
+from semsearch.stores.records import text_hash
 from semsearch.types import Document, JsonObject
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def documents(piece: Piece) -> Iterator[Document]:
     try:
         for item in _read(piece):
             try:
-                check_document(item)
+                check_new(item, new_id=False)
             except Unreadable:
                 continue
             if item.id not in seen:

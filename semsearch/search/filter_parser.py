@@ -31,6 +31,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from semsearch.errors import BadFilter
+from semsearch.search.filter_text import LONGEST
 from semsearch.stores.filters import (
     BUILTINS,
     And,
@@ -62,7 +63,6 @@ MOST_NESTED = 20  # brackets in brackets: each takes three or four of the 100 pl
 MOST_PARTS = 20  # of a dotted field: each is a join for SQLite, which has at most 64
 MOST_TESTS = 100  # comparisons in one filter: deeper trees meet SQLite's expression depth of 1,000
 YEARS = (1970, 9000)  # the times of files start there, Python's calendar ends a little later
-LONGEST = 100_000  # characters of a filter; a list of ids may be long
 LONGEST_PATTERN = 1000  # characters: SQLite's own limit is 50,000, but LIKE is quadratic in the number of %
 
 _GRAMMAR = r"""

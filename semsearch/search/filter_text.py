@@ -14,9 +14,11 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import date, datetime
 from math import isfinite
 
+from semsearch.documents.parsing.json_size import is_nested_deeper
 from semsearch.errors import BadFilter
 from semsearch.stores.filters import BUILTINS
 
+LONGEST = 100_000  # characters of a filter; a list of ids may be long
 _PLACEHOLDER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|(?<![\w:]):(?P<name>[A-Za-z_]\w*)""")
 _COMPARISONS = {"$eq": "=", "$ne": "!=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 _COMPARISONS |= {"$like": "like", "$contains": "contains"}
@@ -25,6 +27,8 @@ _OPERATORS = (*_COMPARISONS, "$in", "$nin", "$exists", "$not", "$and", "$or", "$
 
 def bind(text: str, values: Mapping[str, object]) -> str:
     """The filter `text` with a literal in place of each `:name`. Raises BadFilter for names that do not match."""
+    if len(text) > LONGEST:
+        raise BadFilter(f"the filter has {len(text):,} characters; {LONGEST:,} is the most.")
     used: set[str] = set()
 
     def literal_of(match: re.Match[str]) -> str:
@@ -49,6 +53,12 @@ def from_mapping(where: Mapping[str, object], builtins: Collection[str] = BUILTI
     Several fields, and several operators of one field, all have to hold. A dotted field is a nested key. A name that is
     not among `builtins` is a key of the metadata; below `$metadata`, every name is.
     """
+    if is_nested_deeper(where):
+        raise BadFilter("the filter is nested too deep.", "Write it with fewer parts in parts.")
+    return _all_of(where, builtins)
+
+
+def _all_of(where: object, builtins: Collection[str]) -> str:
     if not isinstance(where, Mapping) or not where:
         raise BadFilter(f"a filter must be a mapping with at least one field, not {where!r:.60}.", _EXAMPLE)
     return " and ".join(_part(name, condition, builtins) for name, condition in where.items())
@@ -61,11 +71,11 @@ def _part(name: str, condition: object, builtins: Collection[str]) -> str:
     if name in ("$and", "$or"):
         if not isinstance(condition, list | tuple) or not condition:
             raise BadFilter(f"{name} needs a list of filters, not {condition!r:.60}.", _EXAMPLE)
-        return "(" + f" {name[1:]} ".join(f"({from_mapping(part, builtins)})" for part in condition) + ")"
+        return "(" + f" {name[1:]} ".join(f"({_all_of(part, builtins)})" for part in condition) + ")"
     if name == "$not":
-        return f"not ({from_mapping(condition, builtins)})"  # type: ignore[arg-type]  # checked there
+        return f"not ({_all_of(condition, builtins)})"
     if name == "$metadata":
-        return f"({from_mapping(condition, ())})"  # type: ignore[arg-type]  # checked there
+        return f"({_all_of(condition, ())})"
     if not isinstance(name, str) or not name or name.startswith("$"):
         raise BadFilter(f"{name!r} is no field and no operator.", f"Operators: {', '.join(_OPERATORS)}.")
     field = name if name in builtins else ".".join(_quoted(key, '"') for key in name.split("."))

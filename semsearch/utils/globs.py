@@ -15,11 +15,13 @@ pattern from a stranger takes linear time, where the regular expressions of `pat
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from semsearch.errors import BadFilter
 
-MOST_STARS = 3  # `**` in a pattern; each more multiplies the time that a hostile pattern can take
+MOST_STARS = 3  # `**` in a pattern
+LONGEST = 4096  # characters of a pattern: those of the longest path on Linux
 _PIECE = re.compile(r"\?|\[!?\]?[^\]/]*\]|.", re.DOTALL)
 
 
@@ -39,6 +41,8 @@ def matches_document(pattern: str, uri: str, path: str | None, root: str | None)
 @lru_cache(maxsize=64)
 def path_regex(pattern: str) -> re.Pattern[str]:
     """A pattern as a regular expression for a whole path without a leading slash."""
+    if len(pattern) > LONGEST:
+        raise BadFilter(f"the path pattern has {len(pattern):,} characters; {LONGEST:,} is the most.")
     names = [name for name in pattern.split("/") if name not in ("", ".")]
     if names.count("**") > MOST_STARS:
         raise BadFilter(f"the path pattern {pattern[:40]!r} has more than {MOST_STARS} `**`.", "Use fewer.")
@@ -48,18 +52,47 @@ def path_regex(pattern: str) -> re.Pattern[str]:
         return re.compile("")
     anywhere = len(names) == 1 and not pattern.startswith(("/", "./"))
     below = "/.+" if pattern.endswith("/") else "" if re.search(r"[*?\[]", names[-1]) else "(?:/.*)?"
-    regex = "".join("(?:.*/)?" if name == "**" else _name(name) + "/" for name in names[:-1])
     last = ".+" if names[-1] == "**" else _name(names[-1])
-    return re.compile(f"{'(?:.*/)?' if anywhere else ''}{regex}{last}{below}\\Z", re.DOTALL)
+    regex = _folders(["**", *names[:-1]] if anywhere else names[:-1])
+    return re.compile(f"{regex}{last}{below}\\Z", re.DOTALL)
+
+
+def _folders(names: Sequence[str]) -> str:
+    """Names of folders, each with its slash.
+
+    What stands between two `**` is matched where it first fits and nowhere else, as the second one takes what follows.
+    """
+    first, *rest = ["".join(f"{_name(name)}/" for name in part) for part in _split(names)]
+    if not rest:
+        return first
+    middle = "".join(f"(?>(?:[^/]*+/)*?{part})" for part in rest[:-1] if part)
+    return f"{first}{middle}(?:.*/)?{rest[-1]}"
+
+
+def _split(names: Sequence[str]) -> list[list[str]]:
+    """The names before, between and after `**`."""
+    parts: list[list[str]] = [[]]
+    for name in names:
+        if name == "**":
+            parts.append([])
+        else:
+            parts[-1].append(name)
+    return parts
 
 
 def _name(name: str) -> str:
     """One name between slashes. Atomic groups between stars keep it linear, as in the standard library's fnmatch."""
-    first, *rest = ["".join(map(_piece, _PIECE.findall(part))) for part in re.split(r"\*+", name)]
+    first, *rest = ["".join(map(_piece, _pieces(part))) for part in re.split(r"\*+", name)]
     if not rest:
         return first
     middle = "".join(f"(?>[^/]*?{part})" for part in rest[:-1] if part)
     return f"{first}{middle}[^/]*{rest[-1]}"
+
+
+def _pieces(part: str) -> list[str]:
+    """Its sets of characters, and its single ones. No `[` after the last `]` is looked at as the beginning of a set."""
+    end = part.rfind("]") + 1
+    return [*_PIECE.findall(part[:end]), *part[end:]]
 
 
 def _piece(piece: str) -> str:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
+from urllib.parse import quote
 
 import pytest
+from helpers.commandline import CommandLine
 from helpers.serving import Serving
 
-from semsearch import Index, admin
+from semsearch import Document, Index, admin
+from semsearch.stores import entry_checks
 
 
 @pytest.fixture
@@ -59,12 +64,95 @@ def test_an_upload_larger_than_a_body_may_be_is_stored_whole(server: Serving, pl
     assert server.ok("GET", f"{place}/0599")["text"] == "Number 599."
 
 
-def test_a_bad_line_of_an_upload_is_named_with_what_is_stored(server: Serving, place: str) -> None:
-    answer = server.ask("POST", f"{place}/upload", lines(3) + b'\n{"id": 4}\n' + lines(5))
-    assert (answer.status, answer.body["code"]) == (400, 2)
-    assert "line 4" in answer.body["detail"]
-    assert "3 documents before it are stored" in answer.body["fix"]
-    assert [one["id"] for one in server.ok("GET", place)["documents"]] == ["0000", "0001", "0002"]
+NOT_DOCUMENTS = {
+    "no text": (b'{"id": "4"}', "text"),
+    "no JSON": (b'{"id": "4", "text": ', "not JSON"),
+    "no object": (b"[]", "valid dictionary"),
+    "an unknown field": (b'{"id": "4", "text": "a", "colour": 1}', "colour"),
+    "no UTF-8": (b'{"id": "4", "text": "\xff"}', "UTF-8"),
+    "half a character": (b'{"id": "4", "text": "\\ud800"}', "surrogate"),
+    "no number": (b'{"id": "4", "text": "a", "metadata": {"n": NaN}}', "nan"),
+    "a control character": (b'{"id": "4\\n", "text": "a"}', r"U\+000A"),
+    "too deep": (b'{"id": "4", "text": "a", "metadata": ' + b'{"a":' * 101 + b"1" + b"}" * 102, "100 deep"),
+    "far too deep": (b'{"id": "4", "text": "a", "metadata": ' + b"[" * 100_000, "values|deep"),
+    "too many values": (b'{"id": "4", "text": "a", "metadata": {"a": [' + b"1," * 200_000 + b"1]}}", "values"),
+    "too long": (b'{"id": "4", "text": "' + b"a" * 2**20 + b'"}', "longer than 1 MB"),
+    "a number of 5,000 digits": (b'{"id": "4", "text": "a", "metadata": {"n": ' + b"9" * 5000 + b"}}", "digits"),
+}
+
+
+@pytest.mark.parametrize("kind", NOT_DOCUMENTS)
+def test_a_bad_line_of_an_upload_costs_itself_and_is_named(server: Serving, place: str, kind: str) -> None:
+    line, reason = NOT_DOCUMENTS[kind]
+    good = lines(5).split(b"\n")
+    answer = server.ask("POST", f"{place}/upload", b"\n".join([*good[:3], line, *good[3:]]))
+    assert (answer.status, answer.body["documents"]["skipped"]) == (207, 1)
+    (skipped,) = answer.body["skipped"]
+    assert skipped["line"] == 4 and re.search(reason, skipped["reason"]), skipped
+    assert [one["id"] for one in server.ok("GET", place)["documents"]] == [f"{n:04}" for n in range(5)]
+
+
+def test_an_upload_of_which_nothing_can_be_stored_is_refused_with_each_line(server: Serving, place: str) -> None:
+    wrong = [line.replace(b'"4', b'"%d' % at, 1) for at, (line, _) in enumerate(NOT_DOCUMENTS.values())]
+    answer = server.ask("POST", f"{place}/upload", b"\n".join(wrong))
+    assert (answer.status, answer.body["code"]) == (422, 1)
+    assert [one["line"] for one in answer.body["skipped"]] == list(range(1, len(NOT_DOCUMENTS) + 1))
+    assert server.ok("GET", place)["documents"] == []
+
+
+def test_a_document_that_cannot_be_stored_costs_itself_and_is_named(server: Serving, place: str) -> None:
+    deep: object = 1
+    for _ in range(101):
+        deep = {"a": deep}
+    bad = (
+        {"metadata": {"n": float("nan")}},
+        {"text": "\ud800"},
+        {"metadata": deep},
+        {"id": "b\r\n"},
+        {"title": "\ud800"},
+    )
+    for wrong in bad:
+        documents = [{"id": "a", "text": "One."}, {"id": "b", "text": "Two.", **wrong}, {"id": "c", "text": "Three."}]
+        answer = server.ask("POST", place, {"documents": documents})
+        assert answer.status == 207 and len(answer.body["skipped"]) == 1, answer
+        assert [one["id"] for one in server.ok("GET", place)["documents"]] == ["a", "c"]
+        alone = server.ask("POST", place, {"documents": documents[1:2]})
+        assert (alone.status, alone.body["errors"][0]["field"]) == (422, documents[1]["id"])
+
+
+def test_a_document_has_an_address_whatever_its_id(server: Serving, place: str, home: Path) -> None:
+    """From files, and from before ids with control characters were refused."""
+    ids = ["a\r\nb", "\n", "tab\t", "a//b", "/", "a/../b", "%0A", "?#", "é💡", "documents", "upload"]
+    with Index.open("written", home=home) as index, mock.patch.object(entry_checks, "_control_character", lambda _: ""):
+        index.add([Document(each, f"The text of {each!a}.") for each in ids])
+    for each in ids:
+        address = f"{place}/{quote(each, safe='')}"
+        assert server.ok("GET", address)["text"] == f"The text of {each!a}."
+        assert server.ok("PATCH", address, {"metadata": {"read": True}})["documents"]["changed"] == 1
+        assert server.ok("DELETE", address)["deleted"] == 1
+    assert server.ok("GET", place)["documents"] == []
+
+
+def test_a_document_that_an_older_version_stored_is_answered_without_what_cannot_be_written(
+    server: Serving, place: str, home: Path, cli: CommandLine
+) -> None:
+    deep: dict[str, object] = {}
+    for _ in range(600):
+        deep = {"a": deep}
+    with Index.open("written", home=home) as index:
+        index.add([Document("sound", "The kettle is copper.", {"year": 2020})])
+        with mock.patch.object(entry_checks, "unanswerable", lambda *_, **__: ""):
+            index.add([Document("old", "The kettle boils.", deep)])
+    for hit in server.ok("POST", place.replace("documents", "search"), {"text": "kettle"})["hits"]:
+        left_out = ["a"] if hit["document"] == "old" else None
+        assert hit.get("metadata_left_out") == left_out and bool(hit["metadata"]) == (left_out is None)
+    listed = {one["id"]: one for one in server.ok("GET", place)["documents"]}
+    assert listed["old"]["metadata_left_out"] == ["a"] and listed["sound"]["metadata"] == {"year": 2020}
+    assert server.ok("GET", f"{place}/old")["text"] == "The kettle boils."
+    verified = cli("--home", home, "verify", "written")
+    assert "'old' was stored by an older version" in verified.out + verified.err and "'sound'" not in verified.out
+    assert server.ok("DELETE", f"{place}/old")["deleted"] == 1
+    assert cli("--home", home, "verify", "written").code == 0
 
 
 def test_another_writer_is_told_to_come_again_and_searches_go_on(server: Serving, place: str, home: Path) -> None:

@@ -16,7 +16,7 @@ from semsearch.serve.openapi import ERRORS
 pytestmark = pytest.mark.skipif(find_spec("schemathesis") is None, reason="needs schemathesis")
 HOW = Path(__file__).parent / "openapi_fuzzing"
 SOME = ("--phases", "fuzzing", "--max-examples", "5")
-ALL = ("--phases", "coverage,fuzzing,stateful", "--max-examples", "30", "--max-time", "120")
+ALL = ("--phases", "coverage,fuzzing,stateful", "--max-examples", "200", "--max-time", "900")  # 5,000 cases and more
 
 
 @pytest.mark.parametrize("amount", [SOME, pytest.param(ALL, marks=pytest.mark.long)])
@@ -38,7 +38,7 @@ def test_every_error_is_described(tmp_path: Path) -> None:
         paths = server.ok("GET", "/openapi.json")["paths"]
         for path, methods in paths.items():
             for method, operation in methods.items():
-                described = {int(status) for status in operation["responses"]} - {200}
+                described = {int(status) for status in operation["responses"] if int(status) >= 400}
                 assert described == set(ERRORS) or path in ("/healthz", "/readyz"), (method, path)
         answer = server.ask("PUT", "/indexes/a/documents/b")
         assert (answer.status, answer.headers["allow"]) == (405, "DELETE, GET, PATCH")

@@ -312,17 +312,48 @@ def test_path_and_where_both_have_to_hold(fixed: LocalWriter) -> None:
     assert passing(fixed, "lang = en", "notes") == [A]
 
 
-@pytest.mark.parametrize("pattern", ["", "a\0", "\udcff", "/".join(["**"] * 5)])
+@pytest.mark.parametrize("pattern", ["", "a\0", "\udcff", "/".join(["**"] * 5), "a" * (globs.LONGEST + 1)])
 def test_a_path_pattern_that_is_none_is_refused(fixed: LocalWriter, pattern: str) -> None:
     with pytest.raises(BadFilter):
         passing(fixed, path=pattern)
 
 
-def test_a_hostile_pattern_takes_no_time() -> None:
+@pytest.mark.parametrize("piece", ["[", "[a", "[!]", "]", "[a]", "*a", "?", "**/a/", "**/", "a/", "\\\\", "{"])
+def test_a_pattern_is_compiled_and_compared_in_time_that_grows_with_its_length(
+    monkeypatch: pytest.MonkeyPatch, piece: str
+) -> None:
+    monkeypatch.setattr(globs, "LONGEST", 10**5)
+    monkeypatch.setattr(globs, "MOST_STARS", 10**5)
+    took = {}
+    for letters in (10**4, 10**5):
+        began = time.thread_time()
+        globs.matches((piece * letters)[:letters], "/".join(["a" * 60] * 60))
+        took[letters] = time.thread_time() - began
+    assert took[10**5] < 40 * took[10**4] + 0.5, took
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("**/a/**/a/**/b", "a/" * 2000 + "c"),
+        ("**/a*/**/a*/**/b*", "a/" * 2000 + "c"),
+        ("*a*a*a*a*b", "a" * 4000),
+        ("**/" + "a/" * 200 + "**/b", "a/" * 2000 + "c"),
+        ("*a" * 200 + "b", "/".join(["a" * 60] * 60)),
+        ("?" * 500 + "*" * 500, "/".join(["a" * 60] * 60)),
+    ],
+)
+def test_a_hostile_pattern_takes_no_time(pattern: str, path: str) -> None:
     began = time.thread_time()
-    for pattern in ("*a" * 200 + "b", "**/" * 3 + "*a" * 100 + "b", "?" * 500 + "*" * 500, "[a" * 300):
-        globs.matches(pattern, "/".join(["a" * 60] * 16))
-    assert time.thread_time() - began < 1
+    assert not globs.matches(pattern, path)
+    assert time.thread_time() - began < 0.5
+
+
+def test_folders_between_folders_are_found_wherever_they_fit() -> None:
+    assert globs.matches("a/**/b/c/**/d/**/e.md", "a/b/x/b/c/c/d/d/x/e.md")
+    assert globs.matches("**/b/**/b/**", "b/b/b")
+    assert not globs.matches("a/**/b/c/**/d/**/e.md", "a/b/x/c/d/e.md")
+    assert not globs.matches("**/b/**/b/**", "b/b")
 
 
 @given(st.text(alphabet="ab*?[]!-^\\/.|&~", max_size=12), st.text(alphabet="ab/.[", max_size=10))

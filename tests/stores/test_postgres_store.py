@@ -37,12 +37,12 @@ if missing():
 
 from semsearch.stores import postgres as driver
 from semsearch.stores.postgres import number_indexes, space_vectors
-from semsearch.stores.postgres import query as sql_query
 from semsearch.stores.postgres.filter_sql import PostgresFilters
 from semsearch.stores.postgres.full_text import matching, occurrences
 from semsearch.stores.postgres.server import connection, escapes
 from semsearch.stores.postgres.server.address import Server, explain
 from semsearch.stores.postgres.server.client import psycopg
+from semsearch.stores.sql import answers
 
 TEXTS = {
     "tea": "Green tea with milk. Black tea oxidises. Tea gardens of Darjeeling",
@@ -547,7 +547,7 @@ def test_sql_reads_and_does_nothing_else(made: tuple[PostgresWriter, Space], mon
     with pytest.raises(SemsearchError, match="took longer than"):
         ask("SELECT count(*) FROM generate_series(1, 1000000000)", seconds=0.1)
     assert ask("SELECT document FROM documents_view WHERE FALSE").columns == ("document",)
-    monkeypatch.setattr(sql_query, "MOST_ROWS", 1000)
+    monkeypatch.setattr(answers, "MOST_ROWS", 1000)
     began = time.monotonic()
     with pytest.raises(SemsearchError, match="more than 1,000 rows"):  # long before the server has made them all
         ask("SELECT generate_series(1, 1000000000), repeat('x', 100)")

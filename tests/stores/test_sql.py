@@ -14,6 +14,7 @@ from helpers.oldstore import downgraded
 from semsearch import Document, Index, NotFound, SemsearchError, UsageError, admin
 from semsearch.stores.local.database import schema
 from semsearch.stores.local.queries import query
+from semsearch.stores.sql import answers
 
 LONG = "Boilers are under the stairs. " * 100
 NOTES = [
@@ -120,8 +121,8 @@ def test_what_does_not_read_is_refused_and_changes_nothing(notes: Index, stateme
 
 
 def test_no_more_rows_come_than_their_limit(notes: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert query.MOST_ROWS == 1_000_000
-    monkeypatch.setattr(query, "MOST_ROWS", 1000)  # by count: a busy machine may take a minute for a million
+    assert answers.MOST_ROWS == 1_000_000
+    monkeypatch.setattr(answers, "MOST_ROWS", 1000)  # by count: a busy machine may take a minute for a million
     rows = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT {}) SELECT x FROM n"
     assert len(notes.sql(rows.format(1000))) == 1000
     with pytest.raises(UsageError, match="1,000 rows"):
@@ -129,7 +130,7 @@ def test_no_more_rows_come_than_their_limit(notes: Index, monkeypatch: pytest.Mo
 
 
 def test_the_rows_together_stay_within_their_memory(notes: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query, "MOST_BYTES", 2 << 20)
+    monkeypatch.setattr(answers, "MOST_BYTES", 2 << 20)
     large = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT {}) SELECT zeroblob(1000000) FROM n"
     assert len(notes.sql(large.format(2))) == 2
     with pytest.raises(UsageError, match="the rows take more than 2 MB"):

@@ -6,18 +6,19 @@ from typing import Annotated
 
 from pydantic import Field
 
-from semsearch.serve.bodies import WHOLE, Body
+from semsearch.serve.bodies import WHOLE, Body, Glob, Name, Several
+from semsearch.serve.bodies import Where as Condition
 from semsearch.types import JsonObject, Mode
 
 MOST_HITS = 50
 MOST_LISTED = 100
 MOST_WRITTEN = 100
 Index = Annotated[
-    str | None,
+    Name | None,
     Field(description="Name of the index, as list_indexes gives it. May be left out where there is only one."),
 ]
 Where = Annotated[
-    str | JsonObject | None,
+    Condition | None,
     Field(
         description="Only documents that pass this filter, for example: year > 2020 and lang in (en, de). Comparisons: "
         "= != < <= > >= in between like contains exists, joined by and, or, not. Fields: those of the metadata, which "
@@ -55,8 +56,10 @@ class Search(Page):
         "keyword: by words alone, for names, codes and exact terms.",
     )
     where: Where = None
-    path: str | None = Field(None, description="Only documents whose path matches this glob, for example notes/**/*.md")
-    must: list[str] = Field([], max_length=20, description="Words that a passage has to contain.")
+    path: Glob | None = Field(
+        None, description="Only documents whose path matches this glob, for example notes/**/*.md"
+    )
+    must: Annotated[list[Name], Several] = Field([], max_length=20, description="Words that a passage has to contain.")
     grep: str | None = Field(
         None, max_length=1000, description="A regular expression (RE2) that a passage has to match."
     )
@@ -67,7 +70,7 @@ class Similar(Page):
 
     id: PassageOrDocument
     where: Where = None
-    path: str | None = Field(None, description="Only documents whose path matches this glob.")
+    path: Glob | None = Field(None, description="Only documents whose path matches this glob.")
 
 
 class Get(Body):
@@ -100,14 +103,14 @@ class NewDocument(Body):
     id: Annotated[str, Field(min_length=1, max_length=4096)] = Field(description="Its name, unique in the index.")
     text: Annotated[str, Field(max_length=1_000_000)] = Field(description="Its text, plain or Markdown.")
     metadata: JsonObject = Field({}, description="Fields to filter by: texts, numbers, true, false, lists of texts.")
-    title: str | None = None
+    title: Name | None = None
 
 
 class Add(Body):
     """Documents to add."""
 
     index: Index = None
-    documents: list[NewDocument] = Field(min_length=1, max_length=MOST_WRITTEN)
+    documents: Annotated[list[NewDocument], Several] = Field(min_length=1, max_length=MOST_WRITTEN)
 
 
 class Update(Body):
@@ -123,4 +126,6 @@ class Delete(Body):
     """Documents to delete."""
 
     index: Index = None
-    ids: list[str] = Field(min_length=1, max_length=MOST_WRITTEN, description="Names of documents.")
+    ids: Annotated[list[Name], Several] = Field(
+        min_length=1, max_length=MOST_WRITTEN, description="Names of documents."
+    )

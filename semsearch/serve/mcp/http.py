@@ -14,8 +14,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from semsearch.documents.parsing.json_size import MOST_VALUES, has_too_many_values
 from semsearch.errors import NotFound
 from semsearch.serve import problems
 from semsearch.serve.access import Token
@@ -25,6 +26,16 @@ from semsearch.serve.problems import Refused
 from semsearch.serve.service import Service
 
 PATH = "/mcp"
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """What gives a body that was read, and then what comes after it."""
+    waiting = [body]
+
+    async def received() -> Message:
+        return {"type": "http.request", "body": waiting.pop(), "more_body": False} if waiting else await receive()
+
+    return received
 
 
 def application(server: Server[Any], service: Service, options: McpOptions, tokens: tuple[Token, ...]) -> ASGIApp:
@@ -48,7 +59,10 @@ def application(server: Server[Any], service: Service, options: McpOptions, toke
         """An ASGI application, which a route takes where it is no function."""
 
         async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-            await manager.handle_request(scope, receive, send)
+            body = await Request(scope, receive).body()
+            if has_too_many_values(body):  # one call that reads it would keep all other threads waiting
+                raise HTTPException(413, f"the body has more than {MOST_VALUES:,} values")
+            await manager.handle_request(scope, _again(body, receive), send)
 
     async def alive(_: Request) -> Response:
         return JSONResponse({"status": "ok"})

@@ -13,6 +13,7 @@ from semsearch.search.results_json import hit_object
 from semsearch.serve.mcp import arguments
 from semsearch.serve.mcp.budget import cut, fitted, size
 from semsearch.serve.mcp.callers import Ask
+from semsearch.serve.routes.json_bodies import answerable
 from semsearch.types import Facet, JsonObject, Query, QueryFields, Results
 
 CITED = 200  # characters of a path or a heading in a citation
@@ -52,8 +53,9 @@ def get(ask: Ask, request: arguments.Get) -> JsonObject:
     with ask.reading(request.index) as index:
         item = index.get(request.id)
         place = item if "id" in item else _place(index, item["document"], request.start)
+    item = answerable(item)
     text = item["text"]
-    kept = {name: item[name] for name in ("id", "document", "metadata") if item.get(name)}
+    kept = {name: item[name] for name in ("id", "document", "metadata", "metadata_left_out") if item.get(name)}
     where = {name: _clipped(place[name]) for name in ("heading", "line", "page") if place.get(name) is not None}
     where["citation"] = _citation({"document": item["document"], **where})
     if item.get("title"):
@@ -122,11 +124,13 @@ def _hits(ask: Ask, index: Index, results: Results, request: arguments.Page) -> 
 def _hit(hit: JsonObject) -> JsonObject:
     """A hit, without what is empty or of no use to a reader."""
     names = ("rank", "id", "document", "heading", "line", "page", "match", "strength", "text", "metadata")
+    hit = answerable(hit)
     shown = {name: hit[name] for name in names if hit[name] not in (None, {})}
     if "heading" in shown:
         shown["heading"] = _clipped(shown["heading"])
-    if hit["more_in_document"]:
-        shown["more_in_document"] = hit["more_in_document"]
+    for name in ("more_in_document", "metadata_left_out"):
+        if hit.get(name):
+            shown[name] = hit[name]
     return {**shown, "citation": _citation(hit)}
 
 

@@ -18,6 +18,7 @@ from semsearch.serve.mcp.budget import as_json
 from semsearch.serve.mcp.callers import Ask
 from semsearch.serve.mcp.options import McpOptions
 from semsearch.serve.mcp.tools import Tool, offered
+from semsearch.serve.problems import without_folder
 from semsearch.serve.service import Service
 from semsearch.types import JsonObject
 
@@ -64,7 +65,7 @@ async def _called(service: Service, ask: Ask, tool: Tool, arguments: JsonObject)
         work = partial(tool.call, ask, tool.parsed(arguments))
         answer = await (service.write(work) if tool.writes else service.read(work))
     except SemsearchError as error:
-        return _error(str(error))
+        return _error(without_folder(str(error), service.options.home))
     except OSError as error:
         log.error("%s", error)
         return _error(f"{error.strerror or type(error).__name__}. The log of the server has the details.")

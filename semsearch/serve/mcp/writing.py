@@ -15,7 +15,7 @@ def add_documents(ask: Ask, request: arguments.Add) -> JsonObject:
     """
     documents = [Document(one.id, one.text, one.metadata, one.title) for one in request.documents]
     with ask.writing(request.index) as index:
-        return _report(index.add(documents))
+        return _report(index.add(documents, errors="skip"))
 
 
 def update_document(ask: Ask, request: arguments.Update) -> JsonObject:

@@ -15,8 +15,8 @@ from pydantic import ConfigDict, Field
 from starlette.responses import Response
 
 from semsearch.errors import UsageError
-from semsearch.serve.bodies import WHOLE, Body, Text
-from semsearch.serve.routes.texts import json_response
+from semsearch.serve.bodies import WHOLE, Body, Name, Several, Text
+from semsearch.serve.routes.json_bodies import JsonRoute, json_response
 from semsearch.serve.service import ServiceDep
 from semsearch.types import JsonObject, Role
 from semsearch.utils.vectors import unit_rows
@@ -24,20 +24,22 @@ from semsearch.utils.vectors import unit_rows
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
-router = APIRouter(prefix="/v1", tags=["as OpenAI has them"])
-reranking = APIRouter(prefix="/v1", tags=["as Cohere and Jina have them"])  # where the server has a reranker
+router = APIRouter(prefix="/v1", tags=["as OpenAI has them"], route_class=JsonRoute)
+reranking = APIRouter(
+    prefix="/v1", tags=["as Cohere and Jina have them"], route_class=JsonRoute
+)  # where the server has a reranker
 
 
 class EmbeddingsBody(Body):
     """Texts to encode. `role` is an addition: some encoders distinguish queries and passages."""
 
-    model: str
-    input: Text | Annotated[list[Text], Field(min_length=1)]
+    model: Name
+    input: Text | Annotated[list[Text], Several, Field(min_length=1)]
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: Annotated[int, Field(ge=1), WHOLE] | None = Field(
         None, description="Leave the first numbers only, scaled to length 1."
     )
-    user: str | None = Field(None, description="Not used.")
+    user: Text | None = Field(None, description="Not used.")
     role: Role = "passage"
 
 
@@ -51,9 +53,9 @@ class TextDocument(Body):
 class RelevanceBody(Body):
     """Documents to order by the chance that they answer the query."""
 
-    model: str
+    model: Name
     query: Annotated[Text, Field(min_length=1)]
-    documents: list[Text | TextDocument] = Field(min_length=1)
+    documents: Annotated[list[Text | TextDocument], Several] = Field(min_length=1)
     top_n: Annotated[int, Field(ge=1), WHOLE] | None = None
     return_documents: bool = False
 
@@ -68,17 +70,21 @@ async def embeddings(body: EmbeddingsBody, service: ServiceDep, request: Request
         problem = f"{body.model} has {encoder.dim} dimensions, not {body.dimensions}."
         raise UsageError(problem, f"Ask for {encoder.dim} or fewer.")
     encoded = await service.encode(request, encoder, texts, body.role)
-    vectors = encoded.vectors if body.dimensions is None else unit_rows(encoded.vectors[:, : body.dimensions])
-    shown = vectors.tolist() if body.encoding_format == "float" else [_base64(row) for row in vectors]
-    tokens = sum(encoded.tokens)
-    return json_response(
-        {
-            "object": "list",
-            "data": [{"object": "embedding", "index": at, "embedding": one} for at, one in enumerate(shown)],
-            "model": body.model,
-            "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
-        }
-    )
+
+    def answer() -> Response:
+        vectors = encoded.vectors if body.dimensions is None else unit_rows(encoded.vectors[:, : body.dimensions])
+        shown = vectors.tolist() if body.encoding_format == "float" else [_base64(row) for row in vectors]
+        tokens = sum(encoded.tokens)
+        return json_response(
+            {
+                "object": "list",
+                "data": [{"object": "embedding", "index": at, "embedding": one} for at, one in enumerate(shown)],
+                "model": body.model,
+                "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+            }
+        )
+
+    return answer() if len(texts) == 1 else await service.read(answer, request)
 
 
 @router.get("/models")
@@ -94,19 +100,19 @@ async def model(model: str, service: ServiceDep) -> JsonObject:
 
 
 @reranking.post("/rerank")
-async def rerank(body: RelevanceBody, service: ServiceDep, request: Request) -> JsonObject:
+async def rerank(body: RelevanceBody, service: ServiceDep, request: Request) -> Response:
     """The documents in the order of their relevance, the chance in 0 to 1 that they answer the query."""
     service.check_batch(body.documents, "documents")
     texts = [one if isinstance(one, str) else one.text for one in body.documents]
     reranker = service.reranker_called(body.model)
 
-    def judged() -> JsonObject:
+    def judged() -> Response:
         scores = reranker.score(body.query, texts)
         order = np.argsort(-np.asarray(scores), kind="stable").tolist()[: body.top_n]
         results = [{"index": at, "relevance_score": round(float(scores[at]), 6)} for at in order]
         if body.return_documents:
             results = [{**one, "document": {"text": texts[at]}} for one, at in zip(results, order, strict=True)]
-        return {"object": "list", "model": reranker.name, "results": results}
+        return json_response({"object": "list", "model": reranker.name, "results": results})
 
     return await service.read(judged, request)
 

@@ -4,24 +4,43 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query, Request
 from pydantic import ValidationError
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
-from semsearch.errors import NotFound, UsageError
+from semsearch.errors import NotFound, SemsearchError, Unreadable, UsageError
 from semsearch.index import Index
+from semsearch.serve import problems
 from semsearch.serve.access import Caller
-from semsearch.serve.bodies import AddBody, DeleteBody, DocumentBody, UpdateBody
+from semsearch.serve.bodies import AddBody, DeleteBody, DocumentBody, Glob, UpdateBody
 from semsearch.serve.problems import Refused
-from semsearch.serve.service import CallerDep, Service, ServiceDep
+from semsearch.serve.routes.json_bodies import JsonRoute, json_response, parsed
+from semsearch.serve.service import CallerDep, Service, ServiceDep, beside
 from semsearch.types import Document, JsonObject, SyncReport
+from semsearch.utils.batches import batches
 
 T = TypeVar("T")
-router = APIRouter(prefix="/indexes/{name}/documents", tags=["documents"])
-LINES: JsonObject = {"application/x-ndjson": {"schema": {"type": "string"}}}
-UPLOADED = 256  # documents of an upload that are stored in one go
+router = APIRouter(prefix="/indexes/{name}/documents", tags=["documents"], route_class=JsonRoute)
+UPLOADED = 256  # lines of an upload that are stored in one go, at most
+UPLOADED_BYTES = 2**21  # of these, apart from the last one
+MOST_NAMED = 1000  # of what was skipped in an upload
+SOME_SKIPPED: dict[int | str, JsonObject] = {
+    207: {"description": "Some are skipped, as `skipped` says; the others are stored."}
+}
+
+
+class _IdConvertor(PathConvertor):
+    """An id of a document in an address: of any characters, line breaks too."""
+
+    regex = "(?s:.*)"
+
+
+register_url_convertor("id", _IdConvertor())
 
 
 @router.get("")
@@ -31,8 +50,8 @@ async def list_documents(
     caller: CallerDep,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     offset: Annotated[int, Query(ge=0)] = 0,
-    path: Annotated[str | None, Query(description="Only documents whose path matches this glob.")] = None,
-) -> JsonObject:
+    path: Annotated[Glob | None, Query(description="Only documents whose path matches this glob.")] = None,
+) -> Response:
     """The documents by id, without their texts."""
 
     def listed(index: Index) -> JsonObject:
@@ -41,56 +60,66 @@ async def list_documents(
     return await _read(service, caller, name, listed)
 
 
-@router.get("/{document:path}")
-async def get_document(name: str, document: str, service: ServiceDep, caller: CallerDep) -> JsonObject:
+@router.get("/{document:id}")
+async def get_document(name: str, document: str, service: ServiceDep, caller: CallerDep) -> Response:
     """A document with its text."""
     return await _read(service, caller, name, lambda index: {"schema": 1, **index.get(document)})
 
 
-@router.post("")
-async def add_documents(name: str, body: AddBody, service: ServiceDep, caller: CallerDep) -> JsonObject:
+@router.post("", responses=SOME_SKIPPED)
+async def add_documents(name: str, body: AddBody, service: ServiceDep, caller: CallerDep, request: Request) -> Response:
     """Add documents, or replace those with the same ids. When the answer comes, they are on disk.
 
-    The answer is that of `semsearch index --json`; a document that cannot be encoded is among `skipped`.
+    The answer is that of `semsearch index --json`. A document that cannot be stored or encoded is among `skipped`, and
+    the status is 207 then, or 422 where none is stored.
     """
     service.check_batch(body.documents, "documents")
     documents = [one.document() for one in body.documents]
-    return _report(await _write(service, caller, name, lambda index: index.add(documents)))
+    report = await _write(service, caller, name, lambda index: index.add(documents, errors="skip"))
+    return _answer(_report(report), request)
 
 
 @router.post(
     "/upload",
+    responses=SOME_SKIPPED,
     openapi_extra={
         "requestBody": {"required": True, "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
     },
 )
-async def upload_documents(name: str, request: Request, service: ServiceDep, caller: CallerDep) -> JsonObject:
+async def upload_documents(name: str, request: Request, service: ServiceDep, caller: CallerDep) -> Response:
     """Add documents, one JSON object on each line, with the fields id, text, title and metadata; of any number.
 
-    They are stored while the upload goes on. A line that is not a document ends it, and the error says how many
-    documents before it are stored. When the answer comes, all are on disk.
+    They are stored while the upload goes on. A line that is no document, or one that cannot be stored, is among
+    `skipped` with its number, and the status is 207 then, or 422 where none is stored. When the answer comes, all the
+    others are on disk; an error says how many are.
     """
     caller.require_index(name)
     caller.require("write")
     total = dict.fromkeys(("added", "changed", "unchanged", "moved", "deleted", "skipped"), 0)
-    stored, last, skipped = 0, None, []
+    last: SyncReport | None = None
+    skipped: list[JsonObject] = []
+    upload = _Upload(request, service.options.max_bytes)
     try:
-        async for batch in _batches(request, service.options.max_bytes):
-            last = await _write(service, caller, name, _adding(batch))
-            stored += len(batch)
-            total = {kind: number + last.document_counts()[kind] for kind, number in total.items()}
-            skipped += [asdict(each) for each in last.skipped]
-    except (UsageError, Refused) as error:
-        error.add(f"{stored:,} documents before it are stored.")
-        raise
+        async for batch in upload.batches():
+            total["skipped"] += len(upload.wrong)
+            named = upload.wrong
+            if batch:
+                last = await _write(service, caller, name, _adding(batch))
+                total = {kind: number + last.document_counts()[kind] for kind, number in total.items()}
+                named += [{**asdict(each), "line": upload.lines.get(each.path)} for each in last.skipped]
+            skipped += sorted(named, key=lambda one: one["line"] or 0)[: MOST_NAMED - len(skipped)]
     except HTTPException as error:  # a limit of the gate
-        raise Refused(error.status_code, error.detail, f"{stored:,} documents are stored.") from None
-    if last is None:
+        raise Refused(error.status_code, error.detail, _stored(total)) from None
+    except SemsearchError as error:
+        error.add(_stored(total))
+        raise
+    if last is None and not skipped:
         raise UsageError("the upload has no document.", "Send one JSON object on each line.")
-    return {**_report(last), "documents": total, "skipped": skipped}
+    report = {} if last is None else _report(last)
+    return _answer({**report, "documents": total, "skipped": skipped}, request)
 
 
-@router.patch("/{document:path}")
+@router.patch("/{document:id}")
 async def update_document(
     name: str, document: str, body: UpdateBody, service: ServiceDep, caller: CallerDep
 ) -> JsonObject:
@@ -101,7 +130,7 @@ async def update_document(
     )
 
 
-@router.delete("/{document:path}")
+@router.delete("/{document:id}")
 async def delete_document(name: str, document: str, service: ServiceDep, caller: CallerDep) -> JsonObject:
     """Delete a document."""
 
@@ -123,12 +152,12 @@ async def delete_documents(name: str, body: DeleteBody, service: ServiceDep, cal
     return {"schema": 1, "index": name, "deleted": deleted}
 
 
-async def _read(service: Service, caller: Caller, name: str, call: Callable[[Index], JsonObject]) -> JsonObject:
+async def _read(service: Service, caller: Caller, name: str, call: Callable[[Index], JsonObject]) -> Response:
     caller.require_index(name)
 
-    def work() -> JsonObject:
+    def work() -> Response:
         with service.indexes.reading(name) as index:
-            return call(index)
+            return json_response(call(index))
 
     return await service.read(work)
 
@@ -145,7 +174,24 @@ async def _write(service: Service, caller: Caller, name: str, call: Callable[[In
 
 
 def _adding(batch: Sequence[Document]) -> Callable[[Index], SyncReport]:
-    return lambda index: index.add(batch)
+    return lambda index: index.add(batch, errors="skip")
+
+
+def _stored(documents: JsonObject) -> str:
+    """What an error of an upload says about the documents before it."""
+    return f"{sum(documents[kind] for kind in ('added', 'changed', 'unchanged')):,} documents before it are stored."
+
+
+def _answer(report: JsonObject, request: Request) -> Response:
+    """The answer to documents: what is stored, and each that is not."""
+    skipped = report["skipped"]
+    if not skipped:
+        return json_response(report)
+    if any(report["documents"][kind] for kind in ("added", "changed", "unchanged")):
+        return json_response(report, 207)
+    errors = [{"field": one["path"], "problem": one["reason"]} for one in skipped]
+    wrong = Unreadable(f"{errors[0]['field']}: {errors[0]['problem'].rstrip('.')}.", "No document is stored.")
+    return problems.answer(wrong, request.scope, errors=errors, skipped=skipped)
 
 
 def _report(report: SyncReport) -> JsonObject:
@@ -164,35 +210,62 @@ def _report(report: SyncReport) -> JsonObject:
     }
 
 
-async def _batches(request: Request, longest: int) -> AsyncIterator[list[Document]]:
-    """The documents of an upload, some at a time. Raises UsageError for a line that is none."""
-    batch: list[Document] = []
-    number = 0
-    async for line in _lines(request, longest):
-        number += 1
-        if line.strip():
-            try:
-                batch.append(DocumentBody.model_validate_json(line).document())
-            except ValidationError as error:
-                if batch:
+class _Upload:
+    """The documents of an upload, some at a time, and what is skipped: each line that is no document, by its number."""
+
+    def __init__(self, request: Request, longest: int) -> None:
+        self._request, self._longest = request, longest
+        self._line = 0  # the number of the last one
+        self.lines: dict[str, int] = {}  # of the documents of the latest batch, by id
+        self.wrong: list[JsonObject] = []  # since the latest batch
+
+    async def batches(self) -> AsyncIterator[list[Document]]:
+        """Lists of documents, or of none where many lines are wrong. Raises HTTPException for a limit of the gate."""
+        batch: list[Document] = []
+        size = 0
+        async for lines in _lines(self._request, self._longest):
+            for some in batches(lines, UPLOADED, weight=len, heaviest=UPLOADED_BYTES):
+                batch += await beside(None, partial(self._read, some))
+                size += sum(map(len, some))
+                if len(batch) + len(self.wrong) >= UPLOADED or size >= UPLOADED_BYTES:
                     yield batch
-                first = error.errors()[0]
-                where = ".".join(map(str, first["loc"]))
-                raise UsageError(f"line {number}: {where + ': ' if where else ''}{first['msg']}.", "") from None
-        if len(batch) == UPLOADED:
+                    batch, size, self.lines, self.wrong = [], 0, {}, []
+        if batch or self.wrong:
             yield batch
-            batch = []
-    if batch:
-        yield batch
 
-
-async def _lines(request: Request, longest: int) -> AsyncIterator[bytes]:
-    """The lines of a body as they come. Raises Refused, 413, for one that is too long."""
-    rest = b""
-    async for piece in request.stream():
-        *lines, rest = (rest + piece).split(b"\n")
+    def _read(self, lines: Sequence[bytes]) -> list[Document]:
+        documents = []
         for line in lines:
-            yield line
-        if len(rest) > longest:
-            raise Refused(413, f"a line is longer than {longest // 2**20} MB.", "Send shorter documents.")
-    yield rest
+            self._line += 1
+            if len(line) > self._longest:
+                self._skip(f"longer than {self._longest // 2**20} MB")
+            elif line.strip():
+                try:
+                    document = DocumentBody.model_validate(parsed(line)).document()
+                except Refused as error:
+                    self._skip(error.message.rstrip(".").replace("the body", "it", 1))
+                except ValidationError as error:
+                    first = error.errors(include_input=False, include_url=False)[0]
+                    self._skip(": ".join([*filter(None, [".".join(map(str, first["loc"]))]), first["msg"]]))
+                else:
+                    self.lines[document.id] = self._line
+                    documents.append(document)
+        return documents
+
+    def _skip(self, reason: str) -> None:
+        self.wrong.append({"path": f"line {self._line}", "reason": reason, "line": self._line})
+
+
+async def _lines(request: Request, longest: int) -> AsyncIterator[list[bytes]]:
+    """The lines of a body as they come; of one that is longer than `longest`, more than that many bytes."""
+    pieces: list[bytes] = []
+    size = 0
+    async for received in request.stream():
+        first, *others = received.split(b"\n")
+        if size <= longest:
+            pieces.append(first)
+            size += len(first)
+        if others:
+            yield [b"".join(pieces), *others[:-1]]
+            pieces, size = [others[-1]], len(others[-1])
+    yield [b"".join(pieces)]

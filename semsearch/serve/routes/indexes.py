@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import cast
 from weakref import WeakKeyDictionary
 
@@ -14,22 +14,27 @@ from semsearch.index import Index
 from semsearch.search.query_check import make_query
 from semsearch.search.results_json import results_object
 from semsearch.serve.access import Caller
-from semsearch.serve.bodies import HitFields, ManyQueries, QueryBody, SearchBody, SimilarBody
-from semsearch.serve.routes.texts import json_response
+from semsearch.serve.bodies import HitFields, QueryBody, SearchBody, SimilarBody
+from semsearch.serve.problems import Refused
+from semsearch.serve.routes.json_bodies import JsonRoute, json_response
 from semsearch.serve.service import CallerDep, Service, ServiceDep
 from semsearch.types import JsonObject, Query, QueryFields
+from semsearch.utils.batches import batches
 
-router = APIRouter(tags=["search"])
+router = APIRouter(tags=["search"], route_class=JsonRoute)
+MOST_TOGETHER = 20_000  # hits of all queries of a request, with those that `offset` leaves out
+AT_ONCE = 1000  # hits of the queries that are searched before it is seen that nobody waits any more
 HEADS: WeakKeyDictionary[Index, tuple[int, JsonObject]] = WeakKeyDictionary()  # of open indexes, with their versions
 
 
 @router.get("/indexes")
-async def list_indexes(service: ServiceDep, caller: CallerDep) -> JsonObject:
+async def list_indexes(service: ServiceDep, caller: CallerDep) -> Response:
     """The indexes that the token may know of, each with the number of its documents and passages."""
 
-    def listed() -> JsonObject:
+    def listed() -> Response:
         names = [name for name in service.indexes.names() if caller.sees(name)]
-        return {"schema": 1, "indexes": [described for name in names if (described := _described(service, name))]}
+        described = [each for name in names if (each := _described(service, name))]
+        return json_response({"schema": 1, "indexes": described})
 
     return await service.read(listed)
 
@@ -37,19 +42,34 @@ async def list_indexes(service: ServiceDep, caller: CallerDep) -> JsonObject:
 @router.post("/indexes/{name}/search")
 async def search(name: str, body: SearchBody, service: ServiceDep, caller: CallerDep, request: Request) -> Response:
     """The hits for a query, as `semsearch query --json` prints them; for `queries`, a list of these."""
-    queries = body.queries if isinstance(body, ManyQueries) else [body]
-    service.check_batch(queries, "queries")
-    parsed = [_query(one, service) for one in queries]
-    answers = await _searched(service, caller, name, parsed, request)
-    return json_response({"schema": 1, "queries": answers} if isinstance(body, ManyQueries) else answers[0])
+    if isinstance(body, QueryBody):
+        return await _searched(service, caller, name, _query(body, service), request)
+    service.check_batch(body.queries, "queries")
+    caller.require_index(name)
+    hits = sum(one.k + one.offset for one in body.queries)
+    if len(body.queries) > 1 and hits > MOST_TOGETHER:
+        problem = (
+            f"the queries ask for {hits:,} hits, with those that offset leaves out; {MOST_TOGETHER:,} is the most."
+        )
+        raise Refused(413, problem, "Lower k, or send several requests.")
+    queries = await service.read(lambda: [_query(one, service) for one in body.queries], request)
+
+    def searched(index: Index, wanted: Callable[[], bool]) -> Response:
+        head = _head(index)
+        answers = []
+        for some in batches(queries, len(queries), weight=lambda query: query.k + query.offset, heaviest=AT_ONCE):
+            if wanted():
+                answers += [results_object(results, head) for results in index.search(some)]
+        return json_response({"schema": 1, "queries": answers})
+
+    return await service.search(name, queries, searched, request)
 
 
 @router.post("/indexes/{name}/similar")
 async def similar(name: str, body: SimilarBody, service: ServiceDep, caller: CallerDep, request: Request) -> Response:
     """The passages closest to a passage or a document, without its own."""
     query = make_query(Query(like=(body.id,), mode="semantic"), cast(QueryFields, _hit_fields(body)))
-    (answer,) = await _searched(service, caller, name, [query], request)
-    return json_response(answer)
+    return await _searched(service, caller, name, query, request)
 
 
 def _described(service: Service, name: str) -> JsonObject | None:
@@ -63,18 +83,13 @@ def _described(service: Service, name: str) -> JsonObject | None:
         return {"index": name, "problem": error.message}
 
 
-async def _searched(
-    service: Service, caller: Caller, name: str, queries: Sequence[Query], request: Request
-) -> list[JsonObject]:
+async def _searched(service: Service, caller: Caller, name: str, query: Query, request: Request) -> Response:
     caller.require_index(name)
 
-    def searched(index: Index) -> list[JsonObject]:
-        head = _head(index)
-        if len(queries) == 1:
-            return [results_object(index.search(queries[0]), head)]
-        return [results_object(results, head) for results in index.search(queries)]
+    def searched(index: Index, _: Callable[[], bool]) -> Response:
+        return json_response(results_object(index.search(query), _head(index)))
 
-    return await service.search(name, queries, searched, request)
+    return await service.search(name, [query], searched, request)
 
 
 def _head(index: Index) -> JsonObject:

@@ -9,7 +9,8 @@ as semsearch_search, are those of the local store: PostgreSQL has no way to call
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
@@ -20,7 +21,7 @@ from semsearch.stores.postgres.server.client import errors, psycopg
 from semsearch.stores.postgres.server.connection import Connection
 from semsearch.stores.records import to_json
 from semsearch.stores.remote import links
-from semsearch.stores.sql.answers import MOST_ROWS, distinct
+from semsearch.stores.sql.answers import distinct, fetched
 from semsearch.types import SqlRows, SqlValue
 
 _FORBIDDEN = re.compile(
@@ -68,18 +69,30 @@ def _answer(raw: Raw, statement: str, values: Sequence[object], seconds: float) 
     raw.execute(f"SET statement_timeout = {max(1, int(seconds * 1000))}".encode())
     try:
         with psycopg.RawServerCursor(raw, "answer") as cursor:  # of one statement; the server keeps the rows beyond
+            end = time.monotonic() + seconds
+            cursor.itersize = 1000
             cursor.execute(statement.encode(), values)
-            rows = cursor.fetchmany(MOST_ROWS + 1)
+            rows = fetched(_in_time(cursor, end, seconds))
             names = [column.name for column in cursor.description or ()]
     except errors.QueryCanceled:
-        fix = "Add a LIMIT or a condition, or give it more time."
-        raise SemsearchError(f"the statement took longer than {seconds:g} s.", fix) from None
+        raise _late(seconds) from None
     except (psycopg.ProgrammingError, psycopg.DataError, psycopg.NotSupportedError, errors.InternalError) as error:
         said = (error.diag.message_primary or str(error)).rstrip(".")
         raise UsageError(f"PostgreSQL refuses the statement: {said}.", "Correct it.") from None
-    if len(rows) > MOST_ROWS:
-        raise SemsearchError(f"the statement has more than {MOST_ROWS:,} rows.", "Add a LIMIT.")
-    return SqlRows(distinct(names), [tuple(map(_plain, row)) for row in rows])
+    return SqlRows(distinct(names), rows)
+
+
+def _in_time(rows: Iterable[Sequence[object]], end: float, seconds: float) -> Iterator[tuple[SqlValue, ...]]:
+    """The rows, each of plain values. Raises SemsearchError after `end`."""
+    for row in rows:
+        if time.monotonic() > end:
+            raise _late(seconds)
+        yield tuple(map(_plain, row))
+
+
+def _late(seconds: float) -> SemsearchError:
+    fix = "Add a LIMIT or a condition, or give it more time."
+    return SemsearchError(f"the statement took longer than {seconds:g} s.", fix)
 
 
 def _plain(value: object) -> SqlValue:

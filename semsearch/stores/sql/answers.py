@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from sys import getsizeof
+
+from semsearch.errors import UsageError
+from semsearch.types import SqlValue
 
 MOST_ROWS = 1_000_000
+MOST_BYTES = 1 << 29  # of all rows, since they are in memory together
 
 
 def distinct(names: Sequence[str]) -> tuple[str, ...]:
@@ -21,3 +26,17 @@ def distinct(names: Sequence[str]) -> tuple[str, ...]:
             free = f"{name}_{number}"
         made.append(free)
     return tuple(made)
+
+
+def fetched(rows: Iterable[tuple[SqlValue, ...]]) -> list[tuple[SqlValue, ...]]:
+    """All rows. Raises UsageError where they are too many, or take too much memory."""
+    taken: list[tuple[SqlValue, ...]] = []
+    size = 0
+    for row in rows:
+        taken.append(row)
+        size += getsizeof(row) + sum(map(getsizeof, row))
+        if size > MOST_BYTES:
+            raise UsageError(f"the rows take more than {MOST_BYTES >> 20} MB.", "Select fewer columns, or add a LIMIT.")
+        if len(taken) > MOST_ROWS:
+            raise UsageError(f"there are more than {MOST_ROWS:,} rows.", "Add a LIMIT.")
+    return taken

@@ -8,7 +8,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from semsearch.errors import Locked, SemsearchError
+from semsearch.stores.entry_checks import unanswerable
 from semsearch.stores.records import meta_hash, stable_id, text_hash
+from semsearch.types import Document
 
 if TYPE_CHECKING:
     from semsearch.stores.sql.database import Row
@@ -35,13 +37,16 @@ def shortened(problems: Iterator[str]) -> Iterator[str]:
 
 
 def of_document(uri: str, text: str, sha256: str, meta_sha256: str, *row: Row) -> Iterator[str]:
-    """What is wrong about a document; `row` has its title, metadata and marks. Raises ValueError, TypeError."""
-    title, metadata, marks = row
+    """What is wrong about a document; `row` has its title, metadata, marks and file. Raises ValueError, TypeError."""
+    title, metadata, marks, source = row
     if text_hash(text) != sha256:
         yield f"the text of {uri!r} is not the one that was stored."
-    if meta_hash(title, json.loads(metadata)) != meta_sha256:
+    fields = json.loads(metadata)
+    if meta_hash(title, fields) != meta_sha256:
         yield f"title or metadata of {uri!r} are not what was stored."
     json.loads(marks)
+    if reason := unanswerable(Document(uri, text, fields, title), metadata, new_id=source is None):
+        yield f"{uri!r} was stored by an older version and could not be stored today: {reason}."
 
 
 def of_passages(rows: Sequence[Row], uri: str, text: str | None) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -20,10 +20,9 @@ from semsearch.stores.local.database import schema, sqlite
 from semsearch.stores.local.location import DATABASE
 from semsearch.stores.local.queries import temporary_views
 from semsearch.stores.local.queries.search_table import SEARCH, as_table
-from semsearch.stores.sql.answers import MOST_ROWS, distinct
+from semsearch.stores.sql.answers import distinct, fetched
 from semsearch.types import SqlRows, SqlValue
 
-MOST_BYTES = 1 << 29  # of all rows, since they are in memory together
 LONGEST = 100_000_000  # bytes of one value; SQLite allows a billion
 GRACE = 1.0  # seconds beyond the time, for a statement to end by itself
 STEPS = 20_000  # of SQLite's machine between two looks at the clock: a few milliseconds
@@ -107,7 +106,7 @@ class _Query:
             cursor = connection.execute(statement, values)
             if cursor.description is None:
                 raise UsageError("this statement has no rows.", "Write a SELECT.")
-            return SqlRows(distinct([column[0] for column in cursor.description]), _fetched(cursor))
+            return SqlRows(distinct([column[0] for column in cursor.description]), fetched(cursor))
 
     def _kept(self, function: Callable[..., SqlValue]) -> Callable[..., SqlValue]:
         def called(*values: object) -> SqlValue:
@@ -136,20 +135,6 @@ class _Query:
 
 
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY}
-
-
-def _fetched(rows: Iterable[tuple[SqlValue, ...]]) -> list[tuple[SqlValue, ...]]:
-    """All rows. Raises UsageError where they are too many, or too large."""
-    fetched: list[tuple[SqlValue, ...]] = []
-    size = 0
-    for row in rows:
-        fetched.append(row)
-        size += sum(len(value) for value in row if isinstance(value, str | bytes))
-        if size > MOST_BYTES:
-            raise UsageError(f"the rows take more than {MOST_BYTES >> 20} MB.", "Select fewer columns, or add a LIMIT.")
-        if len(fetched) > MOST_ROWS:
-            raise UsageError(f"there are more than {MOST_ROWS:,} rows.", "Add a LIMIT.")
-    return fetched
 
 
 def _reason(error: Exception) -> str:

@@ -1,0 +1,116 @@
+"""JSON in short steps: the bodies of requests, and answers.
+
+One call of a JSON library keeps all other threads waiting, so neither a body of a million values nor a long answer is
+one call.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
+from typing import Any
+
+from fastapi import Request
+from fastapi.routing import APIRoute
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from semsearch.documents.parsing.json_size import MOST_VALUES, has_too_many_values, is_nested_deeper
+from semsearch.serve.problems import Refused
+from semsearch.serve.service import beside
+from semsearch.types import JsonObject
+
+SHORT = 2**14  # bytes of a body that is read at once: another thread would take longer to begin
+MOST_DIGITS = 400  # of a whole number: to read one takes time that grows with their square
+LONGEST_ANSWER = 2**26  # bytes, besides its longest item
+
+
+class JsonRoute(APIRoute):
+    """A route whose body is read by `parsed`."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handled(request: Request) -> Response:
+            return await handle(_JsonRequest(request.scope, request.receive))
+
+        return handled
+
+
+class _JsonRequest(Request):
+    async def json(self) -> Any:
+        body = await self.body()
+        try:
+            return parsed(body) if len(body) <= SHORT else await beside(None, partial(parsed, body))
+        except Refused as error:  # FastAPI passes on only this kind
+            raise HTTPException(error.status, str(error)) from None
+
+
+def parsed(body: bytes) -> Any:
+    """The JSON of a body. Raises Refused, 413 for too many values, 422 for what is no JSON."""
+    if has_too_many_values(body):
+        raise Refused(413, f"the body has more than {MOST_VALUES:,} values.", "Send less at once.")
+    try:
+        return json.loads(body.decode(), parse_int=_whole)
+    except UnicodeDecodeError as error:
+        raise Refused(422, f"the body is not UTF-8 at byte {error.start + 1}.") from None
+    except RecursionError:
+        raise Refused(422, "the body is nested too deep.") from None
+    except json.JSONDecodeError as error:
+        raise Refused(422, f"the body is not JSON: {error.msg} at character {error.pos + 1}.") from None
+    except ValueError as error:
+        raise Refused(422, f"the body has {error}.") from None
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits; {MOST_DIGITS} is the most")
+    return int(digits)
+
+
+def json_response(content: JsonObject, status: int = 200) -> Response:
+    """An answer. Raises Refused, 413, where it would be longer than LONGEST_ANSWER and has several items."""
+    pieces, size, longest = [], 0, 0
+    for piece in _pieces(content):
+        pieces.append(piece)
+        size, longest = size + len(piece), max(longest, len(piece))
+        if size - longest > LONGEST_ANSWER:
+            problem = f"the answer would be longer than {LONGEST_ANSWER >> 20} MB."
+            raise Refused(413, problem, "Ask for fewer hits, documents or texts at once.")
+    return Response(b"".join(pieces), status, media_type="application/json")
+
+
+def answerable(item: JsonObject) -> JsonObject:
+    """A hit or a document without metadata that no JSON library writes; `metadata_left_out` has their keys then.
+
+    Such metadata cannot be stored any more, but an older version has stored them.
+    """
+    if not is_nested_deeper(item.get("metadata")):
+        return item
+    return {**item, "metadata": {}, "metadata_left_out": sorted(item["metadata"])[:20]}
+
+
+def _pieces(value: Any) -> Iterator[bytes]:
+    """The JSON of a value; each item of a list of objects or lists is a piece of its own."""
+    if isinstance(value, dict) and any(map(_has_items, value.values())):
+        mark = b"{"
+        for key, inner in value.items():
+            yield mark + to_json(key) + b":"
+            yield from _pieces(inner)
+            mark = b","
+        yield b"}"
+    elif _has_items(value):
+        mark = b"["
+        for item in value:
+            yield mark
+            yield from _pieces(item)
+            mark = b","
+        yield b"]"
+    else:
+        yield to_json(answerable(value) if isinstance(value, dict) else value)
+
+
+def _has_items(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict | list)
