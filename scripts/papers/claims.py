@@ -1,9 +1,9 @@
 """The comparisons that the papers claim, and whether the measured figures confirm them.
 
-Runs of one seed see the same data in the same order and the same pairs, so differences are taken seed by seed. A
-difference whose mean is below the pooled sample deviation of the two is left undecided; with three seeds even a
-larger one is weak evidence. Two untrained models have no seeds: their pairs are drawn again with replacement, and the
-difference has to exceed half of the interval that holds 95 % of the drawn differences.
+Runs of one seed see the same data in the same order and the same pairs, so differences are taken seed by seed. Within a
+seed the pairs are drawn again with replacement: the difference has to exceed half of the interval that holds 95 % of
+the drawn differences. A comparison of trained runs is decided if that is so in three seeds or more, and all of them
+agree; two untrained models have no seeds, and need it once. What is not decided is "undecided".
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -21,34 +21,75 @@ from semsearch.evaluation import spearman
 
 DRAWS, DRAWN = 1000, 2024  # of the pairs, and the seed of the drawing
 MEASURED = {"stsb-dev": ("pairs", "STS-B dev"), "snli": ("labelled", "SNLI test")}
+SEEDS = 3  # that have to agree on a trained run
 REAL_HEAD = ("model", "run", "against", "published", "ours", "difference", "margin", "seeds above", "verdict")
-HEAD = ("run", "against", "its figure", "the other's", "difference", "pooled deviation", "seeds above", "verdict")
+HEAD = ("run", "against", "its figure", "the other's", "difference", "margin", "seeds above", "verdict")
 
 Verdict = Literal["holds", "does not hold", "undecided", "not measured"]
-# of two cells: a figure per seed that both have, or one in all for a cell without randomness; [] if there is none
-Scores = Callable[[Cell, Cell], tuple[Sequence[float], Sequence[float]]]
-Margin = Callable[[Cell, Cell], float]  # of two untrained models; NaN for others
+Judged = tuple[Sequence[float], Sequence[float], Sequence[float]]  # cosines of both runs, and the pairs' judgements
+
+
+class Seed(NamedTuple):
+    """The figures of two runs with one seed, or of two untrained models, in percent.
+
+    `margin` is that of their difference by the pairs, NaN where their cosines were not kept.
+    """
+
+    ours: float
+    theirs: float
+    margin: float = math.nan
+
+    @property
+    def difference(self) -> float:
+        return self.ours - self.theirs
+
+    @property
+    def decided(self) -> bool:
+        return abs(self.difference) > self.margin
+
+
+# of two cells: the seeds that both have, one in all where neither run is trained
+Scores = Callable[[Cell, Cell], Sequence[Seed]]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`better` against `than`. `deviation` is pooled over both, `agree`: the seeds in which `better` is better."""
+    """Two runs, seed by seed. `trained`: whether the figures depend on the seed."""
 
-    better: str
-    than: str
-    means: tuple[float, float] | None
-    difference: float
-    deviation: float
-    agree: int
-    seeds: int
+    seeds: tuple[Seed, ...]
+    trained: bool = True
+
+    @property
+    def means(self) -> tuple[float, float]:
+        return statistics.fmean(one.ours for one in self.seeds), statistics.fmean(one.theirs for one in self.seeds)
+
+    @property
+    def difference(self) -> float:
+        return statistics.fmean(one.difference for one in self.seeds)
+
+    @property
+    def margin(self) -> float:
+        """The largest margin of a seed, NaN if one has none."""
+        margins = [one.margin for one in self.seeds]
+        return math.nan if any(map(math.isnan, margins)) else max(margins)
+
+    @property
+    def above(self) -> int:
+        """The seeds in which the first run is above the second."""
+        return sum(one.difference > 0 for one in self.seeds)
 
     @property
     def verdict(self) -> Verdict:
-        if self.means is None:
+        """
+        >>> Comparison((Seed(71, 70, 0.5), Seed(72, 70.5, 0.5), Seed(73, 71, 0.5))).verdict
+        'holds'
+        """
+        if not self.seeds:
             return "not measured"
-        if not abs(self.difference) > self.deviation:  # NaN too: one seed has no deviation
+        enough = not self.trained or len(self.seeds) >= SEEDS
+        if not enough or self.above not in (0, len(self.seeds)) or not all(one.decided for one in self.seeds):
             return "undecided"
-        return "holds" if self.difference > 0 else "does not hold"
+        return "holds" if self.above else "does not hold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,31 +133,6 @@ def real_claims() -> tuple[Claim, ...]:
     )
 
 
-def compared(
-    better: str, than: str, ours: Sequence[float], theirs: Sequence[float], margin: float = math.nan
-) -> Comparison:
-    """The comparison of figures by seed. `margin` is that of two figures that do not depend on one.
-
-    >>> compared("a", "b", [71.0, 72.0, 73.0], [70.0, 70.5, 71.0]).verdict
-    'holds'
-    """
-    if not ours or not theirs:
-        return Comparison(better, than, None, math.nan, math.nan, 0, 0)
-    count = max(len(ours), len(theirs))
-    pairs = list(zip(_spread(ours, count), _spread(theirs, count), strict=False))
-    differences = [one - other for one, other in pairs]
-    spreads = [statistics.variance(side) for side in (ours, theirs) if len(side) > 1]
-    return Comparison(
-        better,
-        than,
-        (statistics.fmean(ours), statistics.fmean(theirs)),
-        statistics.fmean(differences),
-        math.sqrt(statistics.fmean(spreads)) if spreads else margin,
-        sum(difference > 0 for difference in differences),
-        len(differences),
-    )
-
-
 def markdown(scores: Scores) -> str:
     """Every claim with its comparisons."""
     lines = []
@@ -124,13 +140,13 @@ def markdown(scores: Scores) -> str:
         lines += [f"### {claim.name}", "", f"{claim.source}. Measured: {claim.measure}.", ""]
         lines += [f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}"]
         for better, than in claim.pairs:
-            one = compared(better, than, *scores(*(Cell(run, "bert", claim.measure) for run in (better, than))))
+            one = Comparison(tuple(scores(*(Cell(run, "bert", claim.measure) for run in (better, than)))))
             lines.append(f"| {better} | {than} | {_figures(one)} | **{one.verdict}** |")
         lines.append("")
     return "\n".join(lines)
 
 
-def real_markdown(scores: Scores, margin: Margin) -> str:
+def real_markdown(scores: Scores, trained: Callable[[Cell], bool]) -> str:
     """Every claim about models with real weights, with the published figures beside ours; what is not measured last."""
     sizes, lines = read("runs")["real"], []
     missing: dict[str, list[str]] = {}
@@ -138,9 +154,9 @@ def real_markdown(scores: Scores, margin: Margin) -> str:
         rows = []
         for base, (better, than), published in _comparisons(claim):
             cells = Cell(better, base, claim.measure), Cell(than, base, claim.measure)
-            one = compared(better, than, *scores(*cells), margin(*cells))
+            one = Comparison(tuple(scores(*cells)), any(map(trained, cells)))
             named = f"{base} | {_title(better)} | {_title(than)} | {published or '–'}"
-            if one.means is None:
+            if not one.seeds:
                 missing.setdefault(claim.name, []).append(base)
             else:
                 rows.append(f"| {named} | {_real_figures(one)} | **{one.verdict}** |")
@@ -169,32 +185,35 @@ def _title(run: str) -> str:
 
 
 def _real_figures(one: Comparison) -> str:
-    ours = "–" if one.means is None else f"{one.means[0]:.2f} / {one.means[1]:.2f}"
-    seeds = f"{one.agree} of {one.seeds}" if one.seeds > 1 else "–"
-    spread = "–" if math.isnan(one.deviation) else f"{one.deviation:.2f}"
-    return f"{ours} | {one.difference:+.2f} | {spread} | {seeds}"
+    ours, theirs = one.means
+    seeds = f"{one.above} of {len(one.seeds)}" if one.trained else "–"
+    return f"{ours:.2f} / {theirs:.2f} | {one.difference:+.2f} | {_spread(one)} | {seeds}"
 
 
-def margin_of(ours: Sequence[float], theirs: Sequence[float], gold: Sequence[float]) -> float:
+def margin_of(tasks: Sequence[Judged]) -> float:
     """Half of the interval that holds 95 % of the differences of two Spearman correlations, in percent.
 
-    `ours` and `theirs` are the cosines of the same pairs, which are drawn with replacement.
+    The pairs of each task are drawn with replacement; several tasks give the mean of their differences.
     """
-    rng, judged = np.random.default_rng(DRAWN), np.asarray(gold)
-    sides = np.asarray(ours), np.asarray(theirs)
-    drawn = [rng.integers(len(judged), size=len(judged)) for _ in range(DRAWS)]
-    differences = [spearman(sides[0][at], judged[at]) - spearman(sides[1][at], judged[at]) for at in drawn]
-    low, high = np.quantile(differences, (0.025, 0.975))
+    rng = np.random.default_rng(DRAWN)
+    drawn = np.mean([_drawn_differences(task, rng) for task in tasks], axis=0)
+    low, high = np.quantile(drawn, (0.025, 0.975))
     return float(100 * (high - low) / 2)
 
 
+def _drawn_differences(task: Judged, rng: np.random.Generator) -> list[float]:
+    ours, theirs, gold = map(np.asarray, task)
+    drawn = [rng.integers(len(gold), size=len(gold)) for _ in range(DRAWS)]
+    return [spearman(ours[at], gold[at]) - spearman(theirs[at], gold[at]) for at in drawn]
+
+
 def _figures(one: Comparison) -> str:
-    if one.means is None:
+    if not one.seeds:
         return "– | – | – | – | –"
-    figures = f"{one.means[0]:.2f} | {one.means[1]:.2f} | {one.difference:+.2f} | {one.deviation:.2f}"
-    return f"{figures} | {one.agree} of {one.seeds}"
+    ours, theirs = one.means
+    figures = f"{ours:.2f} | {theirs:.2f} | {one.difference:+.2f} | {_spread(one)}"
+    return f"{figures} | {one.above} of {len(one.seeds)}"
 
 
-def _spread(figures: Sequence[float], count: int) -> Sequence[float]:
-    """The figures; a single one, which does not depend on the seed, repeated `count` times."""
-    return list(figures) * count if len(figures) == 1 else figures
+def _spread(one: Comparison) -> str:
+    return "–" if math.isnan(one.margin) else f"{one.margin:.2f}"

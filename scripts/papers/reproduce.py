@@ -23,7 +23,7 @@ from pathlib import Path
 
 from scripts.papers import claims, jobs, report
 from scripts.papers.jobs import Absent, Job
-from scripts.papers.running import AS_IS, Workshop, commit, note
+from scripts.papers.running import AS_IS, Workshop, commit, note, parts
 from scripts.papers.tables import Cell, Figure, Table, tables
 from scripts.shared.places import DATA
 from semsearch.errors import SemsearchError
@@ -128,20 +128,39 @@ def _claims(shop: Workshop, seeds: Sequence[int], *, known: bool) -> str:
         for (run, base), measures in together.items():
             _run(shop, Cell(run, base, measures[0]), seed, measures)
 
-    def scores(cell: Cell, other: Cell) -> tuple[list[float], list[float]]:
+    def scores(cell: Cell, other: Cell) -> list[claims.Seed]:
         one, two = (_known(shop, each, seeds) for each in (cell, other))
-        if AS_IS in one or AS_IS in two:
-            return list(one.values()), list(two.values())
-        return [one[seed] for seed in one if seed in two], [two[seed] for seed in one if seed in two]
+        return [
+            claims.Seed(one[_of(one, seed)], two[_of(two, seed)], _margin(shop, (cell, other), seed))
+            for seed in _shared(one, two)
+        ]
 
-    def margin(cell: Cell, other: Cell) -> float:
-        both = [shop.cosines(job, cell.measure) for job in (_job(shop, cell), _job(shop, other)) if job]
-        if len(both) < 2 or not all(both):
-            return math.nan
-        return claims.margin_of(both[0], both[1], shop.ruler.judged(cell.measure).gold)
+    def trained(cell: Cell) -> bool:
+        return (job := _job(shop, cell)) is not None and job.seeded
 
-    text = claims.real_markdown(scores, margin) if real else claims.markdown(scores)
+    text = claims.real_markdown(scores, trained) if real else claims.markdown(scores)
     return f"{text}\n{_caption(shop, seeds)}\n"
+
+
+def _shared(one: Mapping[int, float], two: Mapping[int, float]) -> list[int]:
+    """The seeds that two runs share; the figure of an untrained model goes with every seed of the other."""
+    shared = [seed for seed in {**one, **two} if all(seed in side or AS_IS in side for side in (one, two))]
+    return [seed for seed in shared if seed != AS_IS] or shared
+
+
+def _of(figures: Mapping[int, float], seed: int) -> int:
+    return seed if seed in figures else AS_IS
+
+
+def _margin(shop: Workshop, cells: Sequence[Cell], seed: int) -> float:
+    """The margin of the difference of two runs by their pairs; NaN where the cosines of one were not kept."""
+    jobs_of, tasks = [_job(shop, cell) for cell in cells], []
+    for name in parts([cells[0].measure]):
+        sides = [shop.cosines(job, name, seed) for job in jobs_of if job]
+        if not all(sides):
+            return math.nan
+        tasks.append((sides[0], sides[1], shop.ruler.judged(name).gold))
+    return claims.margin_of(tasks)
 
 
 def _known(shop: Workshop, cell: Cell, seeds: Sequence[int]) -> dict[int, float]:

@@ -59,23 +59,28 @@ class Workshop:
         seed = seed if job.seeded else AS_IS
         path = self.path(job, seed)
         settings = self._settings(job)
-        scores = self._read(path, settings)
-        if missing := [name for name in chosen if name not in scores]:
+        scores, kept = self._read(path, settings), self._cosines(path, settings)
+        if missing := [name for name in chosen if name not in scores or (self._keeps(name) and name not in kept)]:
             try:
                 results, cosines = self._measured(job, seed, missing)
             except SemsearchError as error:
                 raise Absent(f"{error.message} {error.fix}".strip()) from error
             scores |= results
-            self._write(path, job, seed, settings, scores, self._cosines(path, settings) | cosines)
+            self._write(path, job, seed, settings, scores, kept | cosines)
         return whole(scores)
+
+    def _keeps(self, measure: str) -> bool:
+        """Whether the cosines of a measure are kept, which verdicts are drawn from."""
+        return self.setting != "full" and compares(measure)
 
     def known(self, job: Job, seed: int) -> Scores:
         """The scores in the file of an earlier run."""
         return whole(self._read(self.path(job, seed if job.seeded else AS_IS), self._settings(job)))
 
-    def cosines(self, job: Job, measure: str) -> list[float]:
-        """The cosines of the pairs of `measure` of an untrained model, from the file of an earlier run; [] if none."""
-        return self._cosines(self.path(job, AS_IS), self._settings(job)).get(measure, [])
+    def cosines(self, job: Job, measure: str, seed: int) -> list[float]:
+        """The cosines of the pairs of `measure`, from the file of an earlier run; [] if none."""
+        seed = seed if job.seeded else AS_IS
+        return self._cosines(self.path(job, seed), self._settings(job)).get(measure, [])
 
     def _cosines(self, path: Path, settings: Mapping[str, Any]) -> dict[str, list[float]]:
         results = read(path)
@@ -106,7 +111,7 @@ class Workshop:
     def _measured(
         self, job: Job, seed: int, names: Collection[str]
     ) -> tuple[dict[str, Figure], dict[str, list[float]]]:
-        """The figures, and the cosines that those of an untrained model come from."""
+        """The figures, and the cosines that they come from."""
         seconds, peak = 0.0, dict[str, Figure]()
         folder = self.path(job, seed).with_suffix("")
         if job.method:
@@ -122,7 +127,7 @@ class Workshop:
         results: dict[str, Figure] = {**({SECONDS: seconds} if job.method or job.post else {}), **peak}
         cosines: dict[str, list[float]] = {}
         for name in names:
-            if compares(name) and not job.seeded:
+            if self._keeps(name):
                 cosines[name] = [round(value, 6) for value in self.ruler.cosines(name, encoder)]
                 results[name] = self.ruler.correlation(name, cosines[name])
             elif name not in results:

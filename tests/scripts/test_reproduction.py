@@ -254,26 +254,38 @@ def test_list_names_every_table_and_what_it_needs(modules: SimpleNamespace, caps
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "verdict"),
+    ("differences", "margins", "trained", "verdict"),
     [
-        ([72.0, 73.0, 74.0], [70.0, 70.5, 71.0], "holds"),
-        ([70.0, 70.5, 71.0], [72.0, 73.0, 74.0], "does not hold"),
-        ([72.0, 73.0, 74.0], [71.5, 72.6, 73.9], "undecided"),
-        ([72.0, 73.0, 74.0], [70.0], "holds"),
-        ([72.0], [70.0], "undecided"),
-        ([], [70.0], "not measured"),
+        ([2.0, 2.0, 3.0], [1.0, 1.9, 0.1], True, "holds"),
+        ([-2.0, -2.0, -3.0], [1.0, 1.0, 1.0], True, "does not hold"),
+        ([2.0, 2.0, 3.0], [1.0, 2.1, 1.0], True, "undecided"),  # in one seed it may be chance
+        ([2.0, -2.0, 3.0], [1.0, 1.0, 1.0], True, "undecided"),  # one seed disagrees
+        ([9.0, 9.0], [1.0, 1.0], True, "undecided"),  # two seeds are not enough
+        ([9.0, 9.0, 9.0], [1.0, math.nan, 1.0], True, "undecided"),  # the cosines of one were not kept
+        ([2.0], [1.0], False, "holds"),
+        ([2.0], [3.0], False, "undecided"),
+        ([], [], True, "not measured"),
     ],
 )
-def test_a_verdict_weighs_the_difference_against_the_deviation(
-    modules: SimpleNamespace, ours: list[float], theirs: list[float], verdict: str
+def test_a_verdict_on_trained_runs_needs_three_seeds_that_agree_beyond_chance(
+    modules: SimpleNamespace, differences: list[float], margins: list[float], trained: bool, verdict: str
 ) -> None:
-    assert modules.claims.compared("a", "b", ours, theirs).verdict == verdict
+    seeds = tuple(modules.claims.Seed(70 + one, 70, margin) for one, margin in zip(differences, margins, strict=True))
+    assert modules.claims.Comparison(seeds, trained).verdict == verdict
 
 
-def test_a_comparison_tells_mean_deviation_and_seeds(modules: SimpleNamespace) -> None:
-    one = modules.claims.compared("a", "b", [72.0, 73.0, 74.0], [73.0, 72.0, 71.0])
-    assert (one.means, one.difference, one.agree, one.seeds) == ((73.0, 72.0), 1.0, 2, 3)
-    assert math.isclose(one.deviation, 1.0)
+def test_a_comparison_tells_means_the_largest_margin_and_seeds(modules: SimpleNamespace) -> None:
+    seed = modules.claims.Seed
+    one = modules.claims.Comparison((seed(72, 73, 0.5), seed(73, 72, 0.7), seed(74, 71, 0.6)))
+    assert (one.means, one.difference, one.margin, one.above) == ((73, 72), 1, 0.7, 2)
+
+
+def test_the_figure_of_an_untrained_model_goes_with_every_seed_of_another(modules: SimpleNamespace) -> None:
+    shared, as_is = modules.script._shared, modules.running.AS_IS
+    assert shared({0: 70.0, 1: 71.0, 2: 72.0}, {as_is: 60.0}) == [0, 1, 2]
+    assert shared({0: 70.0, 2: 72.0}, {1: 60.0, 2: 61.0}) == [2]
+    assert shared({as_is: 70.0}, {as_is: 60.0}) == [as_is]
+    assert shared({}, {as_is: 60.0}) == [] == shared({}, {0: 1.0})
 
 
 def test_the_claims_name_runs_that_there_are(modules: SimpleNamespace) -> None:
@@ -337,16 +349,18 @@ def test_the_claims_on_real_weights_have_the_published_figures_and_go_on_where_t
     (real.out / "real" / "simcse--minilm--seed-1.json").unlink()
     real.run("claims", "--seeds", "0,1", "--known")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()]
-    assert next(row for row in rows if row[:2] == ["minilm", "SimCSE"])[7:] == ["–", "**undecided**"]
+    seeds, verdict = next(row for row in rows if row[:2] == ["minilm", "SimCSE"])[7:]
+    assert seeds in ("0 of 1", "1 of 1") and verdict == "**undecided**"
 
 
-def test_the_margin_of_two_untrained_models_is_that_of_their_pairs(modules: SimpleNamespace) -> None:
+def test_the_margin_of_a_difference_is_that_of_its_pairs(modules: SimpleNamespace) -> None:
     gold = [at / 40 for at in range(40)]
     exact, noisy = gold, [gold[(7 * at) % 40] for at in range(40)]
-    margin = modules.claims.margin_of(exact, noisy, gold)
-    assert modules.claims.margin_of(exact, exact, gold) == 0 and 10 < margin < 100
-    one = modules.claims.compared("a", "b", [100.0], [0.0], margin)
-    assert (one.verdict, one.deviation) == ("holds", margin)
+    margin = modules.claims.margin_of([(exact, noisy, gold)])
+    assert modules.claims.margin_of([(exact, exact, gold)]) == 0 and 10 < margin < 100
+    assert modules.claims.margin_of([(exact, noisy, gold)] * 4) == pytest.approx(margin / 2, rel=0.2)  # of their mean
+    one = modules.claims.Comparison((modules.claims.Seed(100.0, 0.0, margin),), trained=False)
+    assert (one.verdict, one.margin) == ("holds", margin)
 
 
 def test_every_claim_about_real_weights_names_runs_and_models_that_there_are(modules: SimpleNamespace) -> None:
