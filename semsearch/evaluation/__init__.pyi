@@ -42,6 +42,7 @@ from .significance import randomisation_test as randomisation_test
 from .sts import pearson as pearson
 from .sts import rankdata as rankdata
 from .sts import spearman as spearman
+from .sts import strengths_of as strengths_of
 from .sts_benchmarks import sts_pairs as sts_pairs
 from .sts_benchmarks import sts_task as sts_task
 from .sts_benchmarks import sts_tasks as sts_tasks

@@ -23,7 +23,10 @@ Values: TypeAlias = Sequence[float] | NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class StsResult:
-    """Cosine and strength of each pair. `strengths` are None for an encoder without a background of unrelated texts."""
+    """Cosine and strength of each pair.
+
+    `strengths` are None for an encoder without a background of unrelated texts, and where they were left out.
+    """
 
     pairs: tuple[Pair, ...]
     cosines: tuple[float, ...]
@@ -38,11 +41,16 @@ class StsResult:
 
 
 def sts(
-    pairs: Sequence[Pair], encoder: EncoderLike | str | Path = "default", gold: Sequence[float] | None = None
+    pairs: Sequence[Pair],
+    encoder: EncoderLike | str | Path = "default",
+    gold: Sequence[float] | None = None,
+    *,
+    strengths: bool = True,
 ) -> StsResult:
     """Cosine and strength of each pair of texts; with `gold`, also how well the cosines follow it, in percent.
 
-    Raises UsageError for what is no list of pairs, and unless there is one gold score per pair.
+    Without `strengths` a model that was never compared with unrelated texts does not encode them now. Raises
+    UsageError for what is no list of pairs, and unless there is one gold score per pair.
 
     >>> found = sts([("a red car", "a red car"), ("a red car", "soup")], encoder="hashing", gold=[5, 0])
     >>> [round(cosine, 2) for cosine in found.cosines], round(found.spearman)
@@ -54,12 +62,17 @@ def sts(
         raise UsageError(f"there are {len(pairs)} pairs and {len(gold)} gold scores.", "Pass one score per pair.")
     loaded = Encoder.load(encoder) if isinstance(encoder, str | Path) else as_encoder(encoder)
     values = cosines(pairs, loaded)
-    background = loaded.background
-    strengths = pair_similarity.calibrate(values, background).tolist() if len(background) else [None] * len(values)
+    strong = strengths_of(values, loaded) if strengths else [None] * len(values)
     rank, linear = None, None
     if gold is not None and len(pairs) > 1:
         rank, linear = 100 * spearman(values, gold), 100 * pearson(values, gold)
-    return StsResult(tuple((a, b) for a, b in pairs), tuple(values.tolist()), tuple(strengths), rank, linear)
+    return StsResult(tuple((a, b) for a, b in pairs), tuple(values.tolist()), tuple(strong), rank, linear)
+
+
+def strengths_of(cosines: Values, encoder: EncoderLike) -> list[float | None]:
+    """The strength of each cosine, None for an encoder without a background of unrelated texts."""
+    background, values = as_encoder(encoder).background, np.asarray(cosines)
+    return pair_similarity.calibrate(values, background).tolist() if len(background) else [None] * len(values)
 
 
 def _is_pair(pair: object) -> bool:

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from helpers.commandline import CommandLine
 
+from semsearch.cli.evaluate import sts_command
 from semsearch.encoders.hashing import HashingEncoder
+from semsearch.evaluation.sts import StsResult
 
 
 def test_embed_prints_the_vector_that_the_encoder_gives(cli: CommandLine, hashing: HashingEncoder) -> None:
@@ -138,3 +140,29 @@ def test_doctor_finds_a_home_that_cannot_be_written(cli: CommandLine, tmp_path: 
     ran = cli("--home", "/proc/indexes", "doctor", "--json")
     assert ran.code == 1
     assert [check["check"] for check in ran.json["checks"] if check["state"] == "broken"] == ["home"]
+
+
+@pytest.mark.parametrize("models", [["hashing"], ["hashing", "default"]])
+def test_cosines_are_printed_before_any_model_is_measured_for_strengths(
+    capsys: pytest.CaptureFixture[str], models: list[str]
+) -> None:
+    """A model that was never compared with unrelated texts encodes 156 of them first, for as long as a minute."""
+    written: list[str] = []
+
+    def measured(name: str) -> list[float]:
+        written.append(capsys.readouterr().out)
+        return [0.5]
+
+    sts_command._print_pairs({name: StsResult((("a", "b"),), (0.25,), (None,)) for name in models}, measured)
+    assert len(written) == len(models) and all(each.endswith("0.2500") for each in written)
+    assert capsys.readouterr().out == ("  strength 0.50\n" if len(models) == 1 else "    0.5000\n")
+
+
+def test_strengths_are_left_out_where_they_are_not_wanted(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unwanted(*_: object) -> list[float]:
+        raise AssertionError("a model is measured")
+
+    monkeypatch.setattr(sts_command, "strengths_of", unwanted)
+    assert cli.ok("sts", "a cat", "a cab", "-m", "default", "--no-strength").out.startswith("cosine 0.")
+    shown = cli.ok("sts", "a cat", "a cab", "-m", "default", "--no-strength", "--json").json
+    assert shown["pairs"][0]["models"]["default"]["strength"] is None

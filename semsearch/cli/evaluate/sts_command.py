@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
@@ -21,8 +22,9 @@ from semsearch.cli.output import console
 from semsearch.encoders import pair_similarity
 from semsearch.errors import UnknownName, UsageError
 from semsearch.evaluation.papers import figures
-from semsearch.evaluation.sts import StsResult
+from semsearch.evaluation.sts import StsResult, strengths_of
 from semsearch.settings import data_folder
+from semsearch.types import JsonMapping
 from semsearch.utils.languages.detection import advice, is_readable, listed
 
 Encoders = Mapping[str, semsearch.Encoder]  # by the name on the command line
@@ -50,6 +52,12 @@ def sts(
     masks: Annotated[
         bool, flag("--masks", "Also the cosines and likeliest words at each [MASK] of the template, for A B.")
     ] = False,
+    strength: Annotated[
+        bool,
+        flag(
+            "--strength/--no-strength", "Also strengths; a model is compared with 156 unrelated texts for them, once."
+        ),
+    ] = True,
     aggregate: Annotated[
         Aggregation,
         typer.Option(
@@ -85,17 +93,22 @@ def sts(
     encoders: Encoders = {name: load_encoder(ctx.obj, name, options) for name in names}
     _warn_of_unread(encoders, texts or [text for a, b, _ in triples for text in (a, b)])
     if matrix:
-        _print_matrix(texts, encoders, output.as_json)
+        _print_matrix(texts, encoders, strength=strength, as_json=output.as_json)
         return
-    results = {
-        name: semsearch.sts([(a, b) for a, b, _ in triples], one, gold or None) for name, one in encoders.items()
-    }
+    sides = [(a, b) for a, b, _ in triples]
+    results = {name: semsearch.sts(sides, one, gold or None, strengths=False) for name, one in encoders.items()}
     if output.figure is not None:
         _draw(results, gold, output.figure, f"{Path(pairs or '').name}: {len(gold):,} pairs")
-    seen = mask_output.seen(encoders, triples[0][:2]) if masks else {}
-    _print_pairs(results, seen, whole=bool(gold), as_json=output.as_json)
-    if seen and not output.as_json:
-        mask_output.show(seen)
+    strong = partial(_strengths, {name: encoders[name] for name in results if strength}, results)
+    correlated = {name: sts_benchmark.correlations(one.spearman, one.pearson) for name, one in results.items() if gold}
+    if output.as_json:
+        seen = mask_output.seen(encoders, triples[0][:2]) if masks else {}
+        _emit_pairs(results, {name: strong(name) for name in results}, seen, correlated)
+        return
+    _print_pairs(results, strong)
+    sts_benchmark.print_correlations(correlated)
+    if masks:
+        mask_output.show(mask_output.seen(encoders, triples[0][:2]))
 
 
 def _check_options(tasks: Sequence[str] | None, pairs: str | None, output: FigureOptions, *, masks: bool) -> None:
@@ -145,46 +158,71 @@ def _tasks(names: Sequence[str]) -> tuple[str, ...]:
     return get_args(Task) if "all" in names else tuple(dict.fromkeys(names))
 
 
-def _print_pairs(
-    results: Mapping[str, StsResult], seen: Mapping[str, SeenMasks], *, whole: bool, as_json: bool
+def _strengths(encoders: Encoders, results: Mapping[str, StsResult], name: str) -> Sequence[float | None]:
+    """The strengths of all pairs under one of `encoders`, else none."""
+    result = results[name]
+    return strengths_of(result.cosines, encoders[name]) if name in encoders else result.strengths
+
+
+def _emit_pairs(
+    results: Mapping[str, StsResult],
+    strengths: Mapping[str, Sequence[float | None]],
+    seen: Mapping[str, SeenMasks],
+    correlated: JsonMapping,
 ) -> None:
-    """Print the cosine of every pair, and with the `whole` also the correlations with the human scores."""
-    texts = next(iter(results.values())).pairs
-    compared = [{name: _compared(one, at) for name, one in results.items()} for at in range(len(texts))]
-    correlated = {name: sts_benchmark.correlations(one.spearman, one.pearson) for name, one in results.items() if whole}
-    if as_json:
-        masks = {name: {"masks": one.as_json} for name, one in seen.items()}
-        whole_rows = [{name: {**one, **masks.get(name, {})} for name, one in each.items()} for each in compared]
-        shown = [{"a": a, "b": b, "models": models} for (a, b), models in zip(texts, whole_rows, strict=True)]
-        console.emit({"schema": 1, "pairs": shown, **({"models": correlated} if whole else {})})
-        return
-    several = len(texts) > 1
-    lines = [
-        (name, figures, [f"{a} | {b}"] if several else [])
-        for (a, b), models in zip(texts, compared, strict=True)
-        for name, figures in models.items()
+    """Print cosine and strength of every pair as JSON."""
+    masks = {name: {"masks": one.as_json} for name, one in seen.items()}
+    shown = [
+        {
+            "a": a,
+            "b": b,
+            "models": {
+                name: {**_compared(one.cosines[at], strengths[name][at]), **masks.get(name, {})}
+                for name, one in results.items()
+            },
+        }
+        for at, (a, b) in enumerate(next(iter(results.values())).pairs)
     ]
-    if len(results) > 1:
-        rows = [
-            [name, *("-" if one is None else f"{one:.4f}" for one in pair.values()), *both]
-            for name, pair, both in lines
-        ]
-        console.table(rows, ("model", "cosine", "strength", *(["texts"] if several else [])))
-    else:
-        for _, figures, both in lines:
-            console.out("  ".join([_figures(figures), *map(console.safe, both)]))
-    sts_benchmark.print_correlations(correlated)
+    console.emit({"schema": 1, "pairs": shown, **({"models": correlated} if correlated else {})})
 
 
-def _print_matrix(texts: Sequence[str], encoders: Encoders, as_json: bool) -> None:
+def _print_pairs(results: Mapping[str, StsResult], strengths: Callable[[str], Sequence[float | None]]) -> None:
+    """Print the cosine of every pair at once, and behind it the strength, for which a model may have to be measured."""
+    pairs, of = next(iter(results.values())).pairs, cache(strengths)
+    names = {name: console.safe(name) for name in results}
+    width = max(map(console.columns, ("model", *names.values())))
+    longest = max(len("cosine"), *(len(f"{cosine:.4f}") for one in results.values() for cosine in one.cosines))
+    if several := len(results) > 1:
+        heads = ["model" + " " * (width - len("model")), "cosine".rjust(longest), "strength"]
+        console.out("  ".join([*heads, *(["texts"] if len(pairs) > 1 else [])]))
+    for at, (a, b) in enumerate(pairs):
+        texts = [f"{console.safe(a)} | {console.safe(b)}"] if len(pairs) > 1 else []
+        for name, shown in names.items():
+            cosine = f"{results[name].cosines[at]:.4f}"
+            if several:
+                console.begin(f"{shown}{' ' * (width - console.columns(shown))}  {cosine.rjust(longest)}")
+            else:
+                console.begin(f"cosine {cosine}")
+            strength = of(name)[at]
+            if several:
+                rest = [("-" if strength is None else f"{strength:.4f}").rjust(len("strength")), *texts]
+            else:
+                rest = [*([] if strength is None else [f"strength {strength:.2f}"]), *texts]
+            console.out("".join(f"  {part}" for part in rest))
+
+
+def _print_matrix(texts: Sequence[str], encoders: Encoders, *, strength: bool, as_json: bool) -> None:
     if not texts:
         raise UsageError("there are no texts to compare.", "Write one per line.")
     cosines, by_model = {}, {}
     for name, encoder in encoders.items():
         vectors = encoder.encode(texts)
         cosines[name] = one = (vectors @ vectors.T).clip(-1, 1)
-        strengths = pair_similarity.calibrate(one, encoder.background) if encoder.background else None
-        by_model[name] = {"cosine": one, "strength": strengths}
+        strengths = as_json and strength and len(encoder.background) > 0
+        by_model[name] = {
+            "cosine": one,
+            "strength": pair_similarity.calibrate(one, encoder.background) if strengths else None,
+        }
     if as_json:
         console.emit({"schema": 1, "texts": list(texts), "models": by_model})
         return
@@ -197,11 +235,5 @@ def _print_matrix(texts: Sequence[str], encoders: Encoders, as_json: bool) -> No
         console.table(rows, ("", *numbers, "text"))
 
 
-def _compared(result: StsResult, at: int) -> Comparison:
-    strength = result.strengths[at]
-    return {"cosine": round(result.cosines[at], 6), "strength": None if strength is None else round(strength, 4)}
-
-
-def _figures(compared: Comparison) -> str:
-    strength = compared["strength"]
-    return f"cosine {compared['cosine']:.4f}" + ("" if strength is None else f"  strength {strength:.2f}")
+def _compared(cosine: float, strength: float | None) -> Comparison:
+    return {"cosine": round(cosine, 6), "strength": None if strength is None else round(strength, 4)}

@@ -110,6 +110,11 @@ def out(text: str = "") -> None:
     print(text)
 
 
+def begin(text: str) -> None:
+    """Print the beginning of a line of results to stdout at once; `out` prints the rest."""
+    print(text, end="", flush=True)
+
+
 def table(rows: Sequence[Sequence[str]], heads: Sequence[str] = ()) -> None:
     """Print aligned columns to stdout, with numbers to the right."""
     cells = [[safe(cell) for cell in row] for row in ([heads] if heads else []) + list(rows)]
