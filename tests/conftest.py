@@ -52,7 +52,7 @@ KINDS = {  # marker -> files that have it; where `-m` leaves out a kind, they ar
     "training": (
         *("training/", "cli/test_cli_train", "docs/test_docs_training", "encoders/test_trained_folder"),
         *("contracts/test_every_objective", "golden/test_training_forward", "models/test_gradients"),
-        *("models/test_saving", "models/test_whitening_and_flow", "scripts/test_train_default"),
+        *("models/test_saving", "models/test_whitening_and_flow"),
         "scripts/test_reproduction",
     ),
     "export": ("export/", "models/test_post", "docs/test_docs.py"),

@@ -1,9 +1,8 @@
-"""The teachers of the default encoder: mean pooling of its own base, alone or with a static encoder."""
+"""A static encoder, which sorts texts by what they are about, and teaches."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +10,8 @@ import numpy as np
 import tokenizers
 from safetensors.numpy import load_file
 
-from semsearch.evaluation.papers import whitening
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from semsearch.training.loop import Teacher
 
 
 TABLES = ("embeddings", "embeddings.word_embeddings.weight")  # of model2vec's folders, and of ../teachers.py
@@ -38,45 +33,6 @@ class Static:
             if known := [each for each in found.ids if each != self._unknown]:
                 vectors[at] = self._table[known].mean(axis=0)
         return vectors
-
-
-@dataclass(frozen=True, slots=True)
-class Mix:
-    """How mean pooling and the static encoder are put together: powers of whitening, and the weight of the second."""
-
-    power: float = 0.2
-    weight: float = 0.6
-    static_power: float = 0.5
-
-
-class Both:
-    """Two encoders side by side, each whitened in part, turned into as many numbers as the first one has.
-
-    The cosine is a weighted mean of theirs, but for the directions that are left out: those in which the two together
-    vary least over `texts`. They are turned (orthogonal Procrustes) to lie as near as can be to the first encoder's own
-    vectors, so that a student of it does not start from nothing.
-    """
-
-    def __init__(self, first: Teacher, second: Static, texts: Sequence[str], mix: Mix = Mix()) -> None:
-        self._first, self._second, self._mix = first, second, mix
-        parts = self._read(texts)
-        powers = (mix.power, mix.static_power)
-        self._whitenings = [whitening.fit([part], power=power) for part, power in zip(parts, powers, strict=True)]
-        together = self._joined(parts)
-        directions = np.linalg.svd(together.T @ together)[0][:, : parts[0].shape[1]]
-        left, _, right = np.linalg.svd(directions.T @ (together.T @ parts[0]))
-        self._turn = directions @ (left @ right)
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(n, d) of length 1."""
-        return unit(self._joined(self._read(texts)) @ self._turn).astype(np.float32)
-
-    def _read(self, texts: Sequence[str]) -> list[NDArray[Any]]:
-        return [unit(np.asarray(vectors)) for vectors in (self._first(texts), self._second.encode(texts))]
-
-    def _joined(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        whitened = [unit(whiten(part)) for whiten, part in zip(self._whitenings, parts, strict=True)]
-        return unit(np.hstack([whitened[0], self._mix.weight * whitened[1]]))
 
 
 def unit(vectors: NDArray[Any]) -> NDArray[Any]:

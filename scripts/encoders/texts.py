@@ -14,7 +14,6 @@ from itertools import islice
 from typing import Any
 
 from scripts.shared.places import DATA
-from semsearch.training import Dataset
 
 WHITENED = 5_000  # sentences that whitening is fitted on
 HELD_OUT = 20  # one question of MedQuAD, article and paper in so many is kept for choices
@@ -22,72 +21,6 @@ WORD = re.compile(r"[a-z][a-z0-9-]{2,}")
 SHORT = 12  # characters, of letters and figures alone: a text below it may be in an STS set by chance
 
 Pair = tuple[str, str]
-
-
-def mixed(chance: random.Random) -> Dataset:
-    """Pairs of sentences and of passages, so that the encoder learns both lengths and their relations."""
-    allowed = Allowed()
-    sentences = [each for each in wiki(120_000) if allowed(each)]
-    chance.shuffle(sentences)
-    pairs = list(zip(sentences[0::2], sentences[1::2], strict=False))[:24_000]
-    pairs += [(a, b) for a, b, _ in nli(allowed)][:8_000]
-    pairs += [(title, f"{title}\n\n{text}") for title, text in leads()[:8_000]]
-    questions = answers()
-    chance.shuffle(questions)
-    pairs += [(question, beginning(answer, chance)) for question, answer in questions[:8_000]]
-    chance.shuffle(pairs)
-    return examples(pairs, "wiki sentences, SNLI, article leads, MedQuAD")
-
-
-def widened(chance: random.Random) -> Dataset:
-    """The same kinds anew, by another chance, with abstracts of papers among them."""
-    more = mixed(random.Random(chance.random()))
-    rows = list(zip(more.columns["anchor"], more.columns["positive"], strict=True))[:46_400]
-    rows += abstracts() * 2
-    chance.shuffle(rows)
-    return examples(rows, f"{more.source}, arXiv abstracts")
-
-
-def triplets(chance: random.Random) -> Dataset:
-    """Premises of SNLI with a hypothesis that follows and one that contradicts."""
-    found = [
-        (a, *(chance.choice(texts[label]) for label in ("entailment", "contradiction"))) for a, texts in hypotheses()
-    ]
-    chance.shuffle(found)
-    return examples(found, "SNLI triplets")
-
-
-def ranked(chance: random.Random) -> Dataset:
-    """Premises of SNLI with a hypothesis of each label: contradiction 0, neutral 1, entailment 2."""
-    labels = ("contradiction", "neutral", "entailment")
-    rows = [(a, chance.choice(texts[label]), at) for a, texts in hypotheses() for at, label in enumerate(labels)]
-    chance.shuffle(rows)
-    columns = {"anchor": [row[0] for row in rows], "positive": [row[1] for row in rows]}
-    return Dataset(columns, [float(row[2]) for row in rows], "SNLI, three labels")
-
-
-def hypotheses() -> list[tuple[str, dict[str, list[str]]]]:
-    """Every premise that has hypotheses of all three labels, with them."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for premise, hypothesis, label in nli(Allowed()):
-        found.setdefault(premise, {}).setdefault(label, []).append(hypothesis)
-    wanted = {"entailment", "neutral", "contradiction"}
-    return [(premise, texts) for premise, texts in found.items() if wanted <= set(texts)]
-
-
-def sentences(chance: random.Random) -> Dataset:
-    """Sentences of Wikipedia, none of an STS set."""
-    allowed = Allowed()
-    found = [each for each in wiki(40_000) if allowed(each)]
-    chance.shuffle(found)
-    return Dataset({"anchor": found}, None, "wiki sentences")
-
-
-def examples(rows: Sequence[Sequence[str]], source: str) -> Dataset:
-    names = ("anchor", "positive", "negative")
-    return Dataset(
-        {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=False)}, None, source
-    )
 
 
 class Allowed:
@@ -104,11 +37,6 @@ class Allowed:
 
 def plain(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "", text.lower())
-
-
-def beginning(text: str, chance: random.Random) -> str:
-    """The first 40, 80 or 140 words of a text."""
-    return " ".join(text.split()[: chance.choice((40, 80, 140))])
 
 
 def wiki(count: int) -> list[str]:

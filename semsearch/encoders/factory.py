@@ -138,6 +138,11 @@ def find_local(fingerprint: str) -> str | None:
     return next((name for name, each in fingerprints.items() if each == fingerprint), None)
 
 
+def successor(name: str) -> str:
+    """The encoder to use in place of one that came with semsearch once; "" for any other."""
+    return model_folders.SUCCESSORS.get(name, "")
+
+
 def shipped_fingerprint(name: str) -> str | None:
     """The fingerprint of an encoder that is part of semsearch; None for any other, and where it is damaged."""
     if name == HASHING:

@@ -123,11 +123,13 @@ class LazyEncoder(WrappedEncoder):
                 raise
             if local := _with_fingerprint(self.fingerprint):
                 return local
+            again = self._command(_encoders().successor(str(running)) or "MODEL")
             raise NotFound(
                 f"index {self._index} was built with the encoder {running!r}, which cannot be loaded by name: "
                 f"{error.message}",
-                f"Pass its encoder: Index.open(NAME, encoder=ENCODER). Or encode it again: {self._command('MODEL')}",
-                f"Encode it again with another: {self._command('MODEL')} (until then, search with --mode keyword).",
+                f'Encode it again: {again}. Until then, search with mode="keyword", or pass its encoder: '
+                "Index.open(NAME, encoder=ENCODER).",
+                f"Encode it again with another: {again} (until then, search with --mode keyword).",
             ) from error
         if model.fingerprint == self.fingerprint:
             return model
@@ -201,7 +203,7 @@ def refuse_text(index: str) -> NoReturn:
 
 def require_local(index: str, name: str) -> None:
     """Raise NotFound if the encoder `name`, which a restored `index` names, would have to be downloaded."""
-    if not _encoders().is_local(name):
+    if not _encoders().is_local(name) and not _encoders().successor(name):
         raise NotFound(
             f"index {index} was restored from a dump with the encoder {name!r}, which is not on this machine.",
             "If you trust the dump, allow the download with semsearch.admin.trust(index).",

@@ -26,6 +26,7 @@ from semsearch.types import JsonObject
 from semsearch.utils import user_cache
 
 ASSETS = Path(__file__).parent / "assets"
+SUCCESSORS = {"cot-minilm": "cot-small"}  # of encoders that came with semsearch once, for indexes that name them
 
 
 def catalogue() -> dict[str, JsonObject]:
@@ -62,6 +63,8 @@ def _find(name: str, entries: dict[str, JsonObject], kind: str, revision: str) -
     folder = Path(name).expanduser()
     if folder.is_dir():
         return folder
+    if kind == "encoder" and name in SUCCESSORS:
+        raise NotFound(f"{name} does not come with semsearch any more.", f"Use {SUCCESSORS[name]}.")
     if "/" in name or name.startswith((".", "~")):
         raise _no_folder(name, folder)
     raise NotFound(

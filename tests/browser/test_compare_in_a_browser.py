@@ -62,16 +62,16 @@ def pairs(tmp_path: Path) -> Path:
 
 @pytest.mark.long
 def test_the_maps_of_two_encoders_stand_beside_each_other_and_their_difference_below(browser: Any, server: str) -> None:
-    opened(browser, server, m=["hashing", "cot-minilm"], s="\n".join(TEXTS))
+    opened(browser, server, m=["hashing", "cot-small"], s="\n".join(TEXTS))
     until(lambda: len(charts(browser)) == 4)
     left, right, strip, apart = charts(browser)
     assert right.location["y"] < strip.location["y"] < apart.location["y"]
     assert left.location["y"] == right.location["y"] < apart.location["y"]
     assert left.location["x"] < right.location["x"]
-    cosines = [sts([(TEXTS[0], TEXTS[1])], encoder=name).cosines[0] for name in ("hashing", "cot-minilm")]
+    cosines = [sts([(TEXTS[0], TEXTS[1])], encoder=name).cosines[0] for name in ("hashing", "cot-small")]
     for chart, cosine in zip((left, right), cosines, strict=True):
         assert chart.text.count(f"{cosine:.2f}") >= 2
-    assert "cot-minilm − hashing" in apart.text
+    assert "cot-small − hashing" in apart.text
     assert f"{cosines[1] - cosines[0]:+.2f}" in apart.text
 
 

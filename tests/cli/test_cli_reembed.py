@@ -132,7 +132,7 @@ def test_an_upgrade_of_default_neither_breaks_nor_changes_an_index(
     cli.ok("-q", "index", tmp_path / "note.txt", "-n", "notes", "-m", "default")
     before = cli.ok("query", "an engine", "-n", "notes", "--json").json
     catalogue = model_folders.catalogue()
-    upgraded = {**catalogue, "default": catalogue["cot-minilm"], "minilm": catalogue["default"]}
+    upgraded = {**catalogue, "default": catalogue["cot-small"], "minilm": catalogue["default"]}
     upgraded.pop("all-MiniLM-L6-v2")
     monkeypatch.setattr(model_folders, "catalogue", lambda: upgraded)
     after = cli.ok("query", "an engine", "-n", "notes", "--json").json
@@ -144,4 +144,33 @@ def test_an_upgrade_of_default_neither_breaks_nor_changes_an_index(
     cli.ok("query", "engine", "-n", "notes", "--mode", "keyword")
     cli.ok("reembed", "notes", "-m", "default")
     with Index.open(tmp_path / "home" / "notes") as index:
-        assert index.encoder.fingerprint == bundles.read(model_folders.find("cot-minilm")).fingerprint
+        assert index.encoder.fingerprint == bundles.read(model_folders.find("cot-small")).fingerprint
+
+
+def test_an_index_of_an_encoder_that_left_semsearch_says_where_to_move(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(null_queries, "questions", lambda language: [("a", "b c")])
+    (tmp_path / "note.txt").write_text("Engine number 7 runs on diesel.")
+    catalogue = model_folders.catalogue()
+    monkeypatch.setattr(model_folders, "catalogue", lambda: {"cot-minilm": catalogue["cot-small"]})
+    cli.ok("-q", "index", tmp_path / "note.txt", "-n", "notes", "-m", "cot-minilm")
+    monkeypatch.setattr(model_folders, "catalogue", lambda: {**catalogue, "cot-small": catalogue["default"]})
+    for command in (["query", "an engine"], ["query", "an engine", "--mode", "semantic"], ["index"]):
+        refused = cli(*command, "-n", "notes")
+        assert refused.code == 3 and "Traceback" not in refused.err
+        assert "cot-minilm does not come with semsearch any more" in refused.err
+        assert "semsearch reembed notes -m cot-small (until then, search with --mode keyword)" in refused.err
+    assert cli.ok("query", "engine", "-n", "notes", "--mode", "keyword", "--json").json["hits"]
+    told = cli.ok("info", "-n", "notes").out
+    assert "cot-minilm does not come with semsearch any more, so only keyword search works" in told
+    assert "to its successor: semsearch reembed notes -m cot-small" in told
+    assert cli.ok("verify", "-n", "notes").code == 0
+    cli.ok("reembed", "notes", "-m", "cot-small")
+    assert cli.ok("query", "an engine", "-n", "notes", "--json").json["hits"]
+
+
+def test_an_encoder_that_left_semsearch_is_named_with_its_successor(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("Engine number 7 runs on diesel.")
+    refused = cli("index", tmp_path / "note.txt", "-n", "new", "-m", "cot-minilm")
+    assert refused.code == 3 and "cot-minilm does not come with semsearch any more. Use cot-small." in refused.err

@@ -71,16 +71,16 @@ def test_two_sentences_give_cosine_and_strength_by_encoder_and_a_map() -> None:
 
 
 def test_the_encoders_that_ship_stand_side_by_side_with_their_difference() -> None:
-    page = shown("default", "cot-minilm", s="A car.\nAn automobile.\nCold soup.", x="1", y="3")
-    assert titles(page) == ["default", "cot-minilm", "cot-minilm − default"]
+    page = shown("default", "cot-small", s="A car.\nAn automobile.\nCold soup.", x="1", y="3")
+    assert titles(page) == ["default", "cot-small", "cot-small − default"]
     rows = page.dataframe[0].value
-    found = sts([("A car.", "Cold soup.")], encoder="cot-minilm")
+    found = sts([("A car.", "Cold soup.")], encoder="cot-small")
     assert rows["cosine"].tolist()[1] == pytest.approx(found.cosines[0], abs=1e-3)
     assert rows["strength"].tolist()[1] == pytest.approx(found.strengths[0], abs=1e-2)
 
 
 def test_a_cosine_has_one_colour_whatever_the_texts_and_the_encoder() -> None:
-    pages = [shown("hashing", "default", "cot-minilm", s="a red car\na red cart\nsoup"), shown("hashing", s="x\ny")]
+    pages = [shown("hashing", "default", "cot-small", s="a red car\na red cart\nsoup"), shown("hashing", s="x\ny")]
     maps = [
         spec for page in pages for spec in charts(page) if "layer" in spec and "rect" in str(spec["layer"][0]["mark"])
     ]
@@ -151,7 +151,7 @@ def test_a_pair_shows_what_other_encoders_made_of_it_before(home: Path) -> None:
     right = sts([("a red car", "a red cart")], encoder="hashing").cosines[0]
     assert earlier(page) == pytest.approx({"hashing": right})
     assert earlier(shown("default", s="a red car\nsoup")) == {}
-    assert set(earlier(shown("cot-minilm", s="a red car\na red cart"))) == {"hashing", "default"}
+    assert set(earlier(shown("cot-small", s="a red car\na red cart"))) == {"hashing", "default"}
     assert (home / ".comparisons.json").stat().st_mode & 0o077 == 0
     page.button(key="forget pair").click()
     assert earlier(again(page)) == {}

@@ -404,7 +404,7 @@ def test_what_was_measured_of_an_export_is_kept_and_shown(home: Path) -> None:
     from semsearch.models import bundle as bundles
     from semsearch.models import model_folders
 
-    source = bundles.read(model_folders.find("cot-minilm"))
+    source = bundles.read(model_folders.find("cot-small"))
     folder = home / "models" / "small"
     folder.mkdir(parents=True)
     for file in source.folder.iterdir():

@@ -161,11 +161,7 @@ def _encoders(facts: JsonObject) -> dict[str, str]:
     lines = {"encoder": f"{_called(current)}, width {current['dim']}"}
     command = f"semsearch reembed {facts['index']} -m"
     if reference := current["reference"]:
-        elsewhere = _renamed(reference, current["encoder"]["fingerprint"])
-        move = (
-            f"{elsewhere}; to the present one: {command} {reference}" if elsewhere else f"to another: {command} MODEL"
-        )
-        lines["encoder"] += f"; {move}"
+        lines["encoder"] += f"; {_moving(reference, current['encoder']['fingerprint'], command)}"
     for space in others:
         kind, way = ("not finished", "go on") if space["state"] == "unfinished" else ("also kept", "back to it")
         there = f"{space['vectors']:,} of {count(facts['passages'], 'passage')}"
@@ -178,10 +174,13 @@ def _called(space: JsonObject) -> str:
     return f"{space['encoder']['name']} ({space['encoder']['fingerprint'][:12]})"
 
 
-def _renamed(reference: str, fingerprint: str) -> str:
-    """What became of an encoder of semsearch whose name belongs to another one by now; "" where it is the same."""
-    now = encoders.factory.shipped_fingerprint(reference)
-    if now is None or now == fingerprint:
-        return ""
-    elsewhere = encoders.factory.find_local(fingerprint)
-    return f"found as {elsewhere}" if elsewhere else f"{reference} is another one now, so only keyword search works"
+def _moving(reference: str, fingerprint: str, command: str) -> str:
+    """What became of the encoder of an index, if it is not the one of its name any more, and how to move to another."""
+    now, successor = encoders.factory.shipped_fingerprint(reference), encoders.factory.successor(reference)
+    if not successor and now in (None, fingerprint):
+        return f"to another: {command} MODEL"
+    target = f"to its successor: {command} {successor}" if successor else f"to the present one: {command} {reference}"
+    if elsewhere := encoders.factory.find_local(fingerprint):
+        return f"found as {elsewhere}; {target}"
+    gone = "does not come with semsearch any more" if successor else "is another one now"
+    return f"{reference} {gone}, so only keyword search works; {target}"
