@@ -6,8 +6,10 @@ manuals, and the choosing half of our own questions about them. No set decides a
 
 from __future__ import annotations
 
+import json
+import lzma
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -59,10 +61,44 @@ class Ranking(NamedTuple):
         return float(100 * np.mean(gains))
 
 
-def figures(encode: Encode) -> dict[str, float]:
+class Sets(NamedTuple):
+    """All that choices are made on, which can be written to a file and read where the data are not."""
+
+    pairs: Sequence[tuple[str, str]]
+    gold: Sequence[float]
+    rankings: Mapping[str, Ranking]
+
+    @classmethod
+    def read_all(cls) -> Sets:
+        """From the data."""
+        dev = sts_benchmarks.sts_pairs("stsb", DATA, "dev")["dev"]
+        return cls(dev.pairs, dev.gold, rankings())
+
+    def write(self, file: Path) -> None:
+        ranked = {
+            name: {**ranking._asdict(), "relevant": [sorted(each) for each in ranking.relevant]}
+            for name, ranking in self.rankings.items()
+        }
+        with lzma.open(file, "wt", encoding="utf-8") as lines:
+            json.dump({"pairs": self.pairs, "gold": self.gold, "rankings": ranked}, lines)
+
+    @classmethod
+    def read(cls, file: Path) -> Sets:
+        """From a file that `write` made."""
+        with lzma.open(file, "rt", encoding="utf-8") as lines:
+            content = json.load(lines)
+        ranked = {
+            name: Ranking(**{**one, "relevant": [frozenset(each) for each in one["relevant"]]})
+            for name, one in content["rankings"].items()
+        }
+        return cls([(a, b) for a, b in content["pairs"]], content["gold"], ranked)
+
+
+def figures(encode: Encode, sets: Sets | None = None) -> dict[str, float]:
     """STS-B dev (Spearman, both sentences as passages) and nDCG@10 of every ranking, in percent."""
-    alike = stsb_dev(lambda sentences: encode(sentences, "passage"))
-    return {"stsb_dev": alike} | {name: ranking.ndcg(encode) for name, ranking in rankings().items()}
+    pairs, gold, ranked = sets or Sets.read_all()
+    alike = SimilarityValidation(pairs, gold).score(lambda sentences: encode(sentences, "passage"))
+    return {"stsb_dev": alike} | {name: ranking.ndcg(encode) for name, ranking in ranked.items()}
 
 
 def stsb_dev(encode: Callable[[Sequence[str]], Vectors]) -> float:

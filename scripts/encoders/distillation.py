@@ -8,6 +8,9 @@ answer as often as it is a hard negative. Three losses are added:
               from the target's own
     pairs     the same among the student's vectors of the step, whose errors may go together
 
+A fourth one is CoT-BERT's own objective, off by default (`contrast` is its weight): eq. 3 of its paper, on what is read
+of the anchors under the template, a paraphrase of it and its negation, each less what its template says of [PAD]s.
+
 The learning rate is constant after its warm-up, and falls in a last part of the run, whose length can be changed; the
 average of the weights is what is measured and saved. The state is saved as `semsearch train` saves its own.
 """
@@ -32,7 +35,9 @@ from scripts.encoders.corpus import Text
 from scripts.encoders.student import Student
 from scripts.encoders.targets import Target, Vectors, neighbours
 from semsearch.errors import SemsearchError
+from semsearch.training.hyperparameters import Shape
 from semsearch.training.loop import deferred_signals
+from semsearch.training.objectives import cotbert
 from semsearch.training.optimisation.averaging import WeightAverage
 from semsearch.training.run_folder import state
 from semsearch.training.run_folder.state import RunState
@@ -45,7 +50,7 @@ if TYPE_CHECKING:
 NEAR = 8  # texts near an anchor, of the same shard
 RANDOM = 512  # of the bank
 METRICS, NOTED = "metrics.jsonl", 20  # one line in so many steps
-LOSSES = ("vectors", "ranking", "pairs")
+LOSSES = ("vectors", "ranking", "pairs", "contrast")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ class Settings:
     vectors: float = 1.0
     ranking: float = 1.0
     pairs: float = 1.0
+    contrast: float = 0.0
     eval_every: int = 1_000
     save_seconds: float = 300.0
     seed: int = 0
@@ -85,35 +91,52 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The texts of a shard with their targets (n, d) and the places of their nearest texts (n, NEAR)."""
+    """The texts of a shard with their targets (n, d) and the places of their nearest texts (n, NEAR).
+
+    `rows` has their tokens where they were prepared, and is empty otherwise.
+    """
 
     texts: Sequence[Text]
     targets: NDArray[np.float32]
     near: NDArray[np.int64]
+    rows: Sequence[Sequence[int]] = ()
 
 
 class Shards:
     """The shards of a run in the order of their names, then in a new one in every epoch; one at a time is in memory."""
 
     def __init__(self, paths: Sequence[Path], vectors: Vectors, target: Target, settings: Settings) -> None:
-        self._paths, self._vectors, self._target, self._settings = paths, vectors, target, settings
+        self._vectors, self._target = vectors, target
+        self._begin(paths, settings)
+
+    def _begin(self, paths: Sequence[Path], settings: Settings) -> None:
+        self._paths, self._settings = paths, settings
         self._known: tuple[Path, Shard] | None = None
         self.per_shard = corpus.SHARD // settings.anchors  # steps
 
     def batch(self, step: int) -> tuple[Shard, NDArray[np.int64], NDArray[np.int64]]:
-        """The shard of a step, the places of its texts (anchors, then their neighbours), and those of its bank."""
+        """The shard of a step, the places of its texts (anchors and their neighbours), and those of its bank."""
+        shard, anchors = self.anchors(step)
+        chance = np.random.default_rng([self._settings.seed, 1, step])
+        beside = shard.near[anchors, chance.integers(NEAR, size=len(anchors))]
+        others = chance.choice(len(shard.texts), min(RANDOM, len(shard.texts)), replace=False)
+        places = np.unique(np.concatenate([anchors, beside]))
+        return shard, places, np.unique(np.concatenate([shard.near[places].ravel(), others]))
+
+    def anchors(self, step: int) -> tuple[Shard, NDArray[np.int64]]:
+        """The shard of a step, and the places of its anchors."""
         turn, at = divmod(step, self.per_shard)
         epoch, number = divmod(turn, len(self._paths))
         seed = self._settings.seed
         order = np.random.default_rng([seed, epoch]).permutation(len(self._paths)) if epoch else range(len(self._paths))
         shard = self._read(self._paths[order[number]])
         texts = np.random.default_rng([seed, epoch, number]).permutation(len(shard.texts))
-        anchors = texts[at * self._settings.anchors : (at + 1) * self._settings.anchors]
-        chance = np.random.default_rng([seed, 1, step])
-        beside = shard.near[anchors, chance.integers(NEAR, size=len(anchors))]
-        others = chance.choice(len(shard.texts), min(RANDOM, len(shard.texts)), replace=False)
-        places = np.unique(np.concatenate([anchors, beside]))
-        return shard, places, np.unique(np.concatenate([shard.near[places].ravel(), others]))
+        return shard, texts[at * self._settings.anchors : (at + 1) * self._settings.anchors]
+
+    @property
+    def first(self) -> Shard:
+        """The first shard."""
+        return self._read(self._paths[0])
 
     def _read(self, path: Path) -> Shard:
         if self._known is None or self._known[0] != path:
@@ -130,7 +153,7 @@ def losses(
 
     `own` (n, m) is true where a place of the bank is the text itself, which is left out of its ranking.
     """
-    same = torch.eye(len(found), dtype=torch.bool)
+    same = torch.eye(len(found), dtype=torch.bool, device=found.device)
     return (
         1 - (found * wanted).sum(1).mean(),
         divergence(found @ bank.T, wanted @ bank.T, own, temperature),
@@ -196,11 +219,17 @@ class Distillation:
     def step(self, step: int) -> dict[str, float]:
         """One step of the optimiser; the losses before it."""
         shard, places, bank = self.shards.batch(step)
-        wanted, others = (torch.from_numpy(shard.targets[each]) for each in (places, bank))
-        found = self.student(self.student.rows([shard.texts[at] for at in places]))
-        own = torch.from_numpy(places[:, None] == bank[None, :])
-        parts = losses(found, wanted, others, own, self.settings.temperature)
-        weights = (self.settings.vectors, self.settings.ranking, self.settings.pairs)
+        device = self.student.device
+        wanted, others = (torch.from_numpy(shard.targets[each]).to(device) for each in (places, bank))
+        found = self.student(
+            [shard.rows[at] for at in places] if shard.rows else self.student.rows([shard.texts[at] for at in places])
+        )
+        own = torch.from_numpy(places[:, None] == bank[None, :]).to(device)
+        parts = [*losses(found, wanted, others, own, self.settings.temperature)]
+        weights = [self.settings.vectors, self.settings.ranking, self.settings.pairs]
+        if self.settings.contrast:
+            parts.append(self._contrast(step))
+            weights.append(self.settings.contrast)
         self.optimiser.zero_grad(set_to_none=True)
         torch.autograd.backward(torch.stack([weight * part for weight, part in zip(weights, parts, strict=True)]).sum())
         norm = float(nn.utils.clip_grad_norm_(self.student.trained.values(), 1.0))
@@ -211,7 +240,16 @@ class Distillation:
         for group in self.optimiser.param_groups:
             group["lr"] = self.settings.rate(step)
         self.optimiser.step()
-        return dict(zip(LOSSES, (float(part.detach()) for part in parts), strict=True))
+        return dict(zip(LOSSES, (float(part.detach()) for part in parts), strict=False))
+
+    def _contrast(self, step: int) -> Tensor:
+        """CoT-BERT's loss of the anchors, which are no neighbours of each other by intent; without its head."""
+        shard, anchors = self.shards.anchors(step)
+        texts, network = [shard.texts[at] for at in anchors], self.student.network
+        shape = Shape(kind="bert", width=network.width, depth=network.depth, dim=network.width, spread=0.02)
+        return cotbert.Objective(shape, cotbert.Options(head=False)).loss(
+            [self.student.denoised(texts, prompts) for prompts in self.student.views]
+        )
 
     def measured(self) -> dict[str, float]:
         """The figures of choice of the averaged weights."""
@@ -227,7 +265,8 @@ class Distillation:
         """Write a line every NOTED steps, with the means of the losses since the one before, and every measurement."""
         self._recent.append(line)
         if int(line["step"]) % NOTED == 0 or "stsb_dev" in line:
-            line = line | {name: round(float(np.mean([one[name] for one in self._recent])), 5) for name in LOSSES}
+            means = {name: float(np.mean([one[name] for one in self._recent])) for name in LOSSES if name in line}
+            line = line | {name: round(mean, 5) for name, mean in means.items()}
             self._recent.clear()
             with (self.home / METRICS).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")

@@ -8,8 +8,9 @@ and the linear map its post-processing.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,10 @@ import torch
 from torch import Tensor, nn
 from transformers import BertModel
 
-from scripts.encoders import dequantise
 from scripts.encoders.corpus import Text
 from scripts.encoders.rounding import round_layers, round_words
 from semsearch import Encoder
 from semsearch.encoders import factory
-from semsearch.errors import Corrupt
 from semsearch.evaluation.papers import whitening
 from semsearch.models import bundle as bundles
 from semsearch.models import hf_config
@@ -32,6 +31,7 @@ from semsearch.models.model_ref import Reference
 from semsearch.models.networks import pooling, post, saving
 from semsearch.models.networks.masked import Inputs
 from semsearch.models.networks.post import Whitening
+from semsearch.prompts import Prompt, library
 from semsearch.training.model import READING
 
 if TYPE_CHECKING:
@@ -40,25 +40,27 @@ if TYPE_CHECKING:
     from semsearch.types import Role, Vectors
 
 MAX_TOKENS = 256
-TOKENS = 512  # in a forward pass, padding included: with 2,048 two fifths of a step are padding
+TOKENS = 512  # in a forward pass on a CPU, padding included: with 2,048 two fifths of a step are padding
+GPU_TOKENS = 65_536
 PREFIX = "embeddings."
 
 
 class Student(nn.Module):
     """The network in `folder` under `template`, with a map to `width` numbers. Dropout is off."""
 
-    def __init__(self, folder: Path, template: str, width: int) -> None:
+    def __init__(self, folder: Path, template: str, width: int, device: str = "cpu") -> None:
         super().__init__()
-        encoder = Encoder.load(f"{folder}#max_tokens={MAX_TOKENS},template={template}", device="cpu", backend="torch")
+        encoder = Encoder.load(f"{folder}#max_tokens={MAX_TOKENS},template={template}", device=device, backend="torch")
         self.backend = factory.torch_backend(encoder, "training")
         self.network: Any = self.backend.network.train(False)
-        self.prompts = self.backend.prompts
+        self.prompts, self._template = self.backend.prompts, template
         self.tokenizer = self.backend.new_tokenizer()
         self.mask = self.tokenizer.frame(self.prompts["passage"]).mask
         words = self.network.model.get_input_embeddings()
         round_words(words)
         self.mask_word = nn.Parameter(words.weight[self.mask].detach().clone())
-        self.head = nn.Linear(self.network.width, width)
+        self.device = torch.device(self.backend.device)
+        self.head = nn.Linear(self.network.width, width).to(self.device)
         for name, value in self.network.named_parameters():
             value.requires_grad_(not name.removeprefix("model.").startswith(PREFIX))
 
@@ -84,13 +86,33 @@ class Student(nn.Module):
         """The hidden state of the last [MASK] of every row: (n, h), with gradients where they are on."""
         found: list[Tensor] = []
         order: list[NDArray[np.int64]] = []
-        for batch in batches_by_length([len(row) for row in rows], max_texts=len(rows), max_tokens=TOKENS):
-            ids, mask = (torch.from_numpy(each) for each in pad([rows[at] for at in batch]))
+        most = TOKENS if self.device.type == "cpu" else GPU_TOKENS
+        for batch in batches_by_length([len(row) for row in rows], max_texts=len(rows), max_tokens=most):
+            ids, mask = (torch.from_numpy(each).to(self.device) for each in pad([rows[at] for at in batch]))
             words = torch.where((ids == self.mask)[..., None], self.mask_word, self.network.words(ids))
             at = pooling.positions_of(ids, self.mask, 1)
             found.append(self.network.read(Inputs(ids, mask, words=words), at)[:, 0])
             order.append(batch)
         return torch.cat(found)[torch.from_numpy(np.argsort(np.concatenate(order)))]
+
+    @cached_property
+    def views(self) -> tuple[Mapping[Role, Prompt], ...]:
+        """The prompts of anchor, positive and negative: the template NAME, NAME-positive and NAME-negative."""
+        return self.prompts, *(library.resolve(f"{self._template}-{kind}").prompts for kind in ("positive", "negative"))
+
+    def denoised(self, texts: Sequence[Text], prompts: Mapping[Role, Prompt]) -> Tensor:
+        """What is read of every text under its role's prompt, less the same of as many [PAD]s: (n, h).
+
+        CoT-BERT, section 3.3, of a BERT, whose positions are those of the sentence by themselves.
+        """
+        rows: list[list[int]] = []
+        empty: list[tuple[int, ...]] = []
+        for text, role in texts:
+            frame = self.tokenizer.frame(prompts[role])
+            rows += map(list, self.tokenizer.ids([text], prompts[role]))
+            empty.append((*frame.before, *[frame.pad] * max(0, len(rows[-1]) - len(frame)), *frame.after))
+        distinct = list(dict.fromkeys(empty))
+        return self.read(rows) - self.read(distinct)[[distinct.index(each) for each in empty]]
 
     def forward(self, rows: Sequence[Sequence[int]]) -> Tensor:
         """Unit vectors (n, width)."""
@@ -101,16 +123,23 @@ class Student(nn.Module):
         """Unit vectors (n, width); equal texts are read once."""
         places = {text: at for at, text in enumerate(dict.fromkeys(texts))}
         vectors = self(self.rows([Text(text, role) for text in places]))
-        return np.asarray(vectors[[places[text] for text in texts]].numpy(), np.float32)
+        return np.asarray(vectors[[places[text] for text in texts]].cpu().numpy(), np.float32)
 
     @torch.no_grad()
     def fit_head(self, texts: Sequence[Text], targets: NDArray[np.float32], ridge: float = 1e-3) -> None:
         """Set the map by ridge regression of `targets` (n, width) on what the network reads of `texts`."""
-        hidden = self.read(self.rows(texts)).double()
-        wanted, centre = torch.from_numpy(targets).double(), hidden.mean(0)
+        self.fit_head_of_rows(self.rows(texts), targets, ridge)
+
+    @torch.no_grad()
+    def fit_head_of_rows(
+        self, rows: Sequence[Sequence[int]], targets: NDArray[np.float32], ridge: float = 1e-3
+    ) -> None:
+        """The same on token ids."""
+        hidden = self.read(rows).double()
+        wanted, centre = torch.from_numpy(targets).to(self.device).double(), hidden.mean(0)
         away = hidden - centre
         gram = away.T @ away
-        gram += ridge * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype)
+        gram += ridge * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype, device=self.device)
         kernel = torch.linalg.solve(gram, away.T @ (wanted - wanted.mean(0)))
         self.head.weight.copy_(kernel.T)
         self.head.bias.copy_(wanted.mean(0) - centre @ kernel)
@@ -146,19 +175,6 @@ class Student(nn.Module):
         return bundles.write(replace(written, dim=linear.dim, **known), out)
 
 
-def continued(graph: Path, source: Path, folder: Path) -> Path:
-    """A folder with the layers of an int8 export, `graph`, and the word vectors of `source`; made if it is missing."""
-    if not (folder / "config.json").is_file():
-        network = BertModel.from_pretrained(source, add_pooling_layer=False)
-        weights = {name: torch.from_numpy(value) for name, value in dequantise.exported(graph).items()}
-        missing = set(network.load_state_dict(weights, strict=False).missing_keys)
-        if missing != {f"{PREFIX}word_embeddings.weight"}:
-            raise Corrupt(f"{graph} has not all layers of {source.name}: {sorted(missing)}.", "Name its export.")
-        network.save_pretrained(folder)
-        _copy_tokenizer(source, folder)
-    return folder
-
-
 def every_second(source: Path, folder: Path) -> Path:
     """A folder with layers 2, 4, 6 … of the BERT in `source`, made if it is missing."""
     if not (folder / "config.json").is_file():
@@ -166,10 +182,11 @@ def every_second(source: Path, folder: Path) -> Path:
         network.encoder.layer = nn.ModuleList(network.encoder.layer[1::2])
         network.config.num_hidden_layers = len(network.encoder.layer)
         network.save_pretrained(folder)
-        _copy_tokenizer(source, folder)
+        copy_tokenizer(source, folder)
     return folder
 
 
-def _copy_tokenizer(source: Path, folder: Path) -> None:
+def copy_tokenizer(source: Path, folder: Path) -> None:
+    """Copy the files of a tokenizer."""
     for file in source.glob("tokenizer*.json"):
         shutil.copy(file, folder)

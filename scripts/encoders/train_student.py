@@ -61,7 +61,6 @@ MINILM = "Apache-2.0", "https://huggingface.co/sentence-transformers/all-MiniLM-
 BGE = "MIT", "https://huggingface.co/BAAI/bge-small-en-v1.5"
 ORIGINS = {  # of the weights that a student starts from: licence, source
     "minilm": MINILM,
-    "cot-minilm": MINILM,  # its layers, as they ship
     "bge-small": BGE,
     "bge-small-6": BGE,
 }
@@ -196,8 +195,6 @@ def base(name: str, folder: Path) -> Path:
     """The folder of the weights that a student starts from."""
     if name == "bge-small-6":
         return student.every_second(teachers.fetch("bge-small"), folder / "bge-small-6")
-    if name == "cot-minilm":
-        return student.continued(ASSETS / name / "model.onnx", teachers.fetch("minilm"), folder / name)
     return teachers.fetch(name)
 
 

@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import models
 
 from semsearch import Encoder
-from semsearch.errors import Corrupt, NotFound
+from semsearch.errors import NotFound
 from semsearch.evaluation.papers import whitening
-from semsearch.models import model_folders
 
 torch = pytest.importorskip("torch")
 ort = pytest.importorskip("onnxruntime")
@@ -122,8 +120,8 @@ class Tiny:
     def encode(self, texts: Any) -> Any:
         return np.stack([np.sum([self.table[ord(letter) % 256] for letter in each.text], axis=0) for each in texts])
 
-    def run(self, name: str, steps: int, stop: int | None = None) -> Any:
-        made = self.made(name, steps)
+    def run(self, name: str, steps: int, stop: int | None = None, **more: Any) -> Any:
+        made = self.made(name, steps, **more)
         for _, _ in zip(range((stop or steps) - made.at.step), made._steps(), strict=False):
             pass
         made.save()
@@ -264,13 +262,44 @@ def test_what_choices_are_made_on_is_not_trained_on(data: Path) -> None:
     assert all(len(ranking.queries) == len(ranking.relevant) >= 30 for ranking in rankings.values())
 
 
-def test_a_student_can_start_from_the_layers_of_an_int8_export(tmp_path: Path) -> None:
-    texts = ["A man plays the guitar.", "Someone is making music.", "Berlin has 3.5 million inhabitants."]
-    folder = module("student").continued(
-        model_folders.find("cot-minilm") / "model.onnx", models.minilm(), tmp_path / "base"
+def test_cot_berts_objective_is_a_term_of_the_loss_where_it_has_a_weight(tiny: Tiny) -> None:
+    """Eq. 3 of CoT-BERT with its three views, each denoised by [PAD]s, written out on the library's encoders."""
+    made = tiny.made("contrast", 2, contrast=0.5)
+    shard, anchors = made.shards.anchors(0)
+    texts = [shard.texts[at] for at in anchors]
+    assert {each.role for each in texts} == {"query", "passage"}
+    file = module("train_student").TEMPLATES
+    views = []
+    for name in ("back", "back-positive", "back-negative"):
+        encoder: Any = Encoder.load(f"{tiny.model}#denoise=pad,template={file}:{name}", device="cpu", cache=None)
+        encoder.backend.network = made.student.network  # whose word vectors are rounded
+        encoder.backend.clear_cache()
+        rows = [encoder.backend.vectors([text], encoder.backend.prompts[role])[0] for text, role in texts]
+        views.append(unit(np.stack(rows)))
+    logits = (
+        np.hstack(
+            [left @ right.T for left, right in ((views[0], views[1]), (views[0], views[2]), (views[1], views[2]))]
+        )
+        / 0.05
     )
-    read = Encoder.load(f"{folder}#template=cot-bert", device="cpu", backend="torch").encode(texts)
-    shipped = Encoder.load("cot-minilm").encode(texts)  # whitened in part, which is no part of the layers
-    np.testing.assert_allclose(read @ read.T, shipped @ shipped.T, atol=0.06)
-    with pytest.raises(Corrupt, match="has not all layers"):
-        module("student").continued(model_folders.find("default") / "model.onnx", models.minilm(), tmp_path / "other")
+    wanted = -np.mean([row[at] - np.log(np.exp(row).sum()) for at, row in enumerate(logits)])
+    parts = made.step(0)
+    assert parts["contrast"] == pytest.approx(wanted, rel=1e-4)
+    assert "contrast" not in tiny.made("no contrast", 2).step(0)
+
+
+def test_a_run_with_cot_berts_objective_ends_as_one_that_was_not_stopped(tiny: Tiny) -> None:
+    whole = tiny.run("whole contrast", 4, contrast=0.5)
+    tiny.run("contrast parts", 4, stop=2, contrast=0.5)
+    parts = tiny.run("contrast parts", 4, contrast=0.5)
+    for name, value in whole.student.trained.items():
+        torch.testing.assert_close(parts.student.trained[name], value)
+    plain = tiny.run("without", 4)
+    assert any(not torch.equal(value, plain.student.trained[name]) for name, value in whole.student.trained.items())
+
+
+def test_settings_of_an_earlier_run_stay_as_they_are() -> None:
+    """A run that was begun before a term was added goes on without it."""
+    settings = module("distillation").Settings
+    before = {"steps": 6000, "anchors": 32, "learning_rate": 1.5e-4, "vectors": 1.0, "ranking": 1.0, "pairs": 1.0}
+    assert settings(**before).contrast == 0
