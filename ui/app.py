@@ -12,10 +12,8 @@ from semsearch import admin
 # Streamlit runs this file as a script, which is in no package
 from semsearch_ui import job_list
 from semsearch_ui.compare import page as compare
-from semsearch_ui.documents import page as documents
 from semsearch_ui.evaluate import page as evaluate
-from semsearch_ui.groups import page as groups
-from semsearch_ui.indexes import page as indexes
+from semsearch_ui.library import page as library
 from semsearch_ui.map import page as space_map
 from semsearch_ui.models import page as models_page
 from semsearch_ui.search import page as search
@@ -26,28 +24,28 @@ from semsearch_ui.welcome import page as welcome
 HERE = Path(__file__).parent
 RUN: dict[str, Callable[[], None]] = {
     "": search.page,
-    "documents": documents.page,
-    "groups": groups.page,
+    "library": library.page,
     "map": space_map.page,
     "compare": compare.page,
     "evaluate": evaluate.page,
     "templates": templates_page.page,
-    "indexes": indexes.page,
     "models": models_page.page,
 }
-OF_INDEXES = ("", "documents", "groups", "map", "evaluate")  # the pages that show nothing without an index
+OF_INDEXES = ("", "map", "evaluate")  # the pages that show nothing without an index
 st.set_page_config("semsearch", page_icon=HERE / "icon.png", layout="wide")
 st.html(f"<style>{''.join((HERE / f'{name}.css').read_text(encoding='utf-8') for name in ('tokens', 'style'))}</style>")
 pages = {
     path: st.Page(RUN[path], title=entry.title, icon=f":material/{entry.icon}:", url_path=path, default=not path)
     for path, entry in navigation.PAGES.items()
 }
-chosen = st.navigation(list(pages.values()), position="hidden")
+moved = [st.Page(lambda: None, title=path, url_path=path) for path in navigation.MOVED]
+chosen = st.navigation([*pages.values(), *moved], position="hidden")
+if chosen.url_path in navigation.MOVED:  # a link from an earlier version
+    path, query = navigation.now(chosen.url_path, st.query_params.to_dict())
+    st.switch_page(pages[path], query_params=query)
 st.session_state[index_picker.PAGE] = chosen.url_path
 if (path := navigation.next_page()) is not None:
     st.switch_page(pages[path], query_params=index_picker.parameters(path))
-if chosen.url_path == "indexes" and "part" in st.query_params:  # a link from before the models had a page
-    st.switch_page(pages["models"], query_params=st.query_params.to_dict())
 index_picker.settle(chosen.url_path)
 with st.container(key="rail"):
     for entries in navigation.GROUPS.values():
@@ -61,7 +59,7 @@ if not empty:
     with st.container(horizontal=True, vertical_alignment="center", key=f"bar-{chosen.url_path or 'search'}"):
         st.title(chosen.title, anchor=False, width="content")
         index_picker.reserve()
-with st.container(key="page"):
+with st.container(key="body"):
     top = st.container()  # always there, so that the page below keeps its place, and open forms stay open
     if empty:
         welcome.page()

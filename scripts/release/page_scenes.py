@@ -6,6 +6,7 @@ import csv
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -88,7 +89,9 @@ def _pairs() -> Sequence[tuple[str, str, float]]:
 
 
 def _open(browser: Any) -> None:
-    press(browser, "Open")
+    """Open the first hit in its document."""
+    awaited(lambda: browser.find_elements(By.CSS_SELECTOR, ".hit .title"))[0].click()
+    time.sleep(SETTLED)
 
 
 def _choose(browser: Any) -> None:
@@ -104,8 +107,11 @@ def _choose(browser: Any) -> None:
 
 def _menus(browser: Any) -> None:
     """The scores of the first hit, and what can be copied of it."""
-    press(browser, "Why")
-    press(browser, "Copy")
+    for menu, entry in {"More": "Why this hit", "Copy": ""}.items():
+        css = f".hit [aria-label='{menu}']"
+        awaited(partial(browser.find_elements, By.CSS_SELECTOR, css))[0].click()
+        if entry:
+            press(browser, entry)
 
 
 def _exports(browser: Any) -> None:
@@ -122,22 +128,12 @@ def _lock(browser: Any) -> None:
     awaited(lambda: "This page needs the address" in read(browser))
 
 
-def _unfold(label: str) -> Callable[[Any], None]:
-    def act(browser: Any) -> None:
-        xpath = f"//summary[contains(., {label!r})]"
-        results = awaited(lambda: browser.find_elements(By.XPATH, xpath))[0]
-        results.click()
-        time.sleep(SETTLED)
-
-    return act
-
-
 LASSO = "area=0,-9_9,-9_9,9_0,9"
 SCENES = {
     "search": Scene(f"?q={QUESTION}&n=sample", "encoded in"),
     "opened": Scene(f"?q={QUESTION}&n=sample", "encoded in", _open),
     "empty": Scene("?n=sample", "For example"),
-    "refined": Scene(f"?q={QUESTION}&n=sample&min=0.3", "searched in", lambda browser: press(browser, "Refine")),
+    "refined": Scene(f"?q={QUESTION}&n=sample&min=0.3&b.folder=engines", "searched in"),
     "chosen": Scene(f"?q={QUESTION}&n=sample", "encoded in", _choose),
     "menus": Scene(f"?q={QUESTION}&n=sample", "encoded in", _menus),
     "keys": Scene(f"?q={QUESTION}&n=sample", "encoded in", lambda browser: press(browser, "Keys")),
@@ -147,16 +143,16 @@ SCENES = {
     "compare": Scene("compare", "cot-small"),
     "exports": Scene("compare?m=default&m=cot-small", "All pairs of sentences", _exports),
     "pairs": Scene("compare?kind=pairs", "Pairs", _upload_pairs),
-    "documents": Scene("documents?n=sample", "Documents"),
-    "adding": Scene("documents?n=sample", "Documents", _unfold("Add files")),
-    "copies": Scene("groups?n=sample", "Groups"),
-    "clusters": Scene("groups?n=sample&kind=clusters&k=6", "Over time"),
+    "documents": Scene("library?n=sample", "Documents"),
+    "adding": Scene("library?n=sample&add=true", "Or drop files here"),
+    "copies": Scene("library?n=sample&part=copies", "Copies"),
+    "clusters": Scene("map?n=sample&part=clusters&k=6", "Over time"),
     "periods": Scene(
-        "groups?n=sample&kind=clusters&k=9&time=true&by=year&field=year",
+        "map?n=sample&part=clusters&k=9&time=true&by=year&field=year",
         "Over time",
         lambda browser: _into_view(browser, "Over time"),
     ),
-    "labels": Scene("groups?n=sample&kind=labels", "Or texts"),
+    "labels": Scene("map?n=sample&part=labels", "Or texts"),
     "map": Scene("map?n=sample&layout=PCA", "the two axes"),
     "umap": Scene("map?n=sample&layout=UMAP", "UMAP"),
     "crowd": Scene("map?n=words&layout=PCA&by=folder", "the two axes"),
@@ -168,7 +164,7 @@ SCENES = {
     "judged": Scene("evaluate?n=sample", "Which is better", lambda browser: _into_view(browser, "How good it is")),
     "measures": Scene("evaluate?n=sample&measure=without+labels", "Does the index find"),
     "templates": Scene("templates", "Templates"),
-    "indexes": Scene("indexes?n=sample", "exact search"),
+    "indexes": Scene("library?n=sample&part=indexes", "exact search"),
     "models": Scene("models", "Encoders"),
     "train": Scene("models?part=Train", "Train it"),
     "export": Scene("models?part=Export", "Export"),

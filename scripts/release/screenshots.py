@@ -24,7 +24,6 @@ from PIL import Image
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
 
 from scripts.release.page_scenes import SCENES, SETTLED, press, read
 from scripts.shared.browser import Pages, awaited, browsing, served
@@ -134,11 +133,12 @@ def film(file: Path) -> None:
 
         with served(Path(place) / "indexes") as server:
             browser.get(server.printed)
-            box = awaited(lambda: browser.find_elements(By.CSS_SELECTOR, "[aria-label='Folder']"))[0]
+            field = "input[aria-label='Folder or file on this machine']"
+            box = awaited(lambda: browser.find_elements(By.CSS_SELECTOR, field))[0]
             take()
-            ActionChains(browser).click(box).send_keys("~/notes").perform()
-            take()
-            ActionChains(browser).send_keys(Keys.ENTER).perform()
+            ActionChains(browser).click(box).send_keys("~/no").perform()
+            take(2)
+            ActionChains(browser).send_keys("tes").perform()
             awaited(lambda: "on this machine" in read(browser) and " files (" in read(browser))
             take(2)
             press(browser, "Make the index")

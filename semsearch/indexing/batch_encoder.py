@@ -22,6 +22,8 @@ from semsearch.models.batching import stopped_by
 if TYPE_CHECKING:
     from semsearch.types import EncoderProtocol, Vectors
 
+WINDOW = 256  # texts of one call: a book of thousands of passages is seen to make progress
+PATIENCE = 1.0  # seconds
 PLAIN = "Diesel engines ignite by compression."
 Encoded: TypeAlias = "tuple[Vectors, dict[int, str]]"  # as `encode` returns it
 
@@ -38,6 +40,8 @@ class BatchEncoder:
 
     def __init__(self, encoder: EncoderProtocol) -> None:
         self._encoder = encoder
+        self.encoded = 0  # texts so far, also of a batch that is not done
+        self.waiting: Callable[[], None] = lambda: None  # called every PATIENCE seconds while something is waited for
         self._overlaps = isinstance(encoder.backend, EncoderBackend) and encoder.backend.overlaps
         self._stop = Event()
         self._pool: ThreadPoolExecutor | None = None
@@ -46,15 +50,16 @@ class BatchEncoder:
     def start(self, texts: Sequence[str], *, ahead: bool = True) -> Encoding:
         """Encode the texts after those of the calls before; `ahead`: in another thread, if this encoder may."""
         if not (ahead and texts and self._overlaps):
-            return Encoding(lambda: encode(self._encoder, texts))
+            return Encoding(lambda: encode(self._encoder, texts, self._count))
         self._pool = self._pool or ThreadPoolExecutor(1, "encoding")
         self._latest = self._pool.submit(self._encode, texts)
         return Encoding(self._latest.result, self._latest)
 
-    def wait(self) -> None:
-        """Return once nothing is being encoded."""
-        if self._latest is not None:
-            wait([self._latest])
+    def wait(self, future: Future[Encoded] | None = None) -> None:
+        """Return once this batch is encoded, by default all of them."""
+        future = future or self._latest
+        while future is not None and wait([future], PATIENCE).not_done:
+            self.waiting()
 
     def close(self) -> None:
         """End the thread, after the text that it is at."""
@@ -64,16 +69,32 @@ class BatchEncoder:
 
     def _encode(self, texts: Sequence[str]) -> Encoded:
         with stopped_by(self._stop):
-            return encode(self._encoder, texts)
+            return encode(self._encoder, texts, self._count)
+
+    def _count(self, texts: int) -> None:
+        self.encoded += texts
 
 
-def encode(encoder: EncoderProtocol, texts: Sequence[str]) -> Encoded:
+def encode(
+    encoder: EncoderProtocol, texts: Sequence[str], count: Callable[[int], None] = lambda texts: None
+) -> Encoded:
     """The vectors (n, d) of n passages, and by its place the reason for each that failed; its row is zero.
 
-    With f failures the encoder is called about 2 f log2(n) times. Raises EncodingFailed if it fails at `PLAIN` too.
+    `count` is told after every WINDOW of them. With f failures the encoder is called about 2 f log2(n) times. Raises
+    EncodingFailed if it fails at `PLAIN` too.
     """
-    if not texts:
-        return np.zeros((0, encoder.dim), dtype=np.float32), {}
+    vectors = [np.zeros((0, encoder.dim), dtype=np.float32)]
+    failed: dict[int, str] = {}
+    for start in range(0, len(texts), WINDOW):
+        window = texts[start : start + WINDOW]
+        rows, reasons = _encoded(encoder, window)
+        vectors.append(rows)
+        failed |= {start + at: reason for at, reason in reasons.items()}
+        count(len(window))
+    return vectors[1] if len(vectors) == 2 else np.concatenate(vectors), failed
+
+
+def _encoded(encoder: EncoderProtocol, texts: Sequence[str]) -> Encoded:
     try:
         return encoder.encode(texts, role="passage"), {}
     except EncodingFailed as error:

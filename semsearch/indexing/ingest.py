@@ -48,6 +48,7 @@ BATCH_CHARACTERS = 8 * 2**20  # of texts and metadata; as objects, metadata may 
 AHEAD_CHARACTERS = 2**20  # of a batch that is encoded while the next is read; larger ones are not kept beside another
 LOOKED_UP = 64  # documents; few, as another machine may change one before it is put
 BATCH = 256  # passages; a kill costs at most two batches of work, and larger ones were not faster
+FIRST = 50  # of the first batch of a run: somebody may wait for a first hit
 T = TypeVar("T")
 
 
@@ -108,6 +109,8 @@ class Ingest:
         self._finished: list[Source] = []
         self._incomplete: set[tuple[str, str]] = set()  # files with a document that could not be encoded or stored
         self._waiting = 0  # passages of `_pending`
+        self._begun = False
+        self._settled = 0  # of what was encoded
         self._characters = 0  # of what waits
         self._looked_up: dict[str, DocumentRow | None] = {}  # None: not stored
 
@@ -190,7 +193,7 @@ class Ingest:
             self._pending.append(_Pending(document, origin, cut, vector, bookmark, outcome))
             self._waiting += len(cut)
         self._characters += len(document.text) + len(metadata)
-        if max(self._waiting, len(self._refresh)) >= BATCH or self._characters >= BATCH_CHARACTERS:
+        if max(self._waiting, len(self._refresh)) >= self._batch or self._characters >= BATCH_CHARACTERS:
             self.flush(last=False)
         return outcome
 
@@ -202,12 +205,27 @@ class Ingest:
             if len(self._finished) >= BATCH:
                 self.flush(last=False)
 
+    def while_waiting(self, call: Callable[[], None]) -> None:
+        """Call this about every second while a batch is being encoded and nothing else goes on."""
+        self._batch_encoder.waiting = call
+
+    @property
+    def passages(self) -> int:
+        """Those that are written or encoded."""
+        return self.written + max(0, self._batch_encoder.encoded - self._settled)
+
+    @property
+    def _batch(self) -> int:
+        """The passages of the next batch."""
+        return BATCH if self._begun else min(FIRST, BATCH)
+
     def flush(self, *, last: bool = True) -> None:
         """Commit what is pending, in one transaction; the `last` time all of it.
 
         Before that, a batch may still be in the encoder on return: a later call commits it. While documents go on to
         come, strengths are provisional, and what has doubled gets a new vector index.
         """
+        self._begun = True
         batch = self._take_batch(alone=last and self._encoding is None)
         self.settle()
         if batch is not None and (last or batch.encoding.future is None):
@@ -279,7 +297,10 @@ class Ingest:
 
         These are skipped with the reason, and what was stored of them before stays. The next run tries them again.
         """
+        if batch.encoding.future is not None:
+            self._batch_encoder.wait(batch.encoding.future)
         rows, failed = batch.encoding.result()
+        self._settled += len(rows)
         counts = [0 if item.vector is not None else len(item.passages) for item in batch.items]
         ends = np.cumsum(counts, dtype=np.int64).tolist()
         entries = []

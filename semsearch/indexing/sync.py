@@ -16,6 +16,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from heapq import nsmallest
 from pathlib import Path
 
 from semsearch.documents import loaders, textless
@@ -35,6 +36,7 @@ from semsearch.types import Document, Progress, Skipped
 from semsearch.utils.batches import batches
 
 LOG = logging.getLogger(__name__)
+MUCH, AT_FIRST = 2**20, 64  # bytes to read, beyond which so many of the smallest files are read first
 MOST_COMPARED = 500  # files or documents that are looked up in the store together: 3 µs each, alone 35
 JUST_WRITTEN_NS = 2 * 10**9  # a second write within the clock's tick would leave time and size as they are
 
@@ -90,6 +92,8 @@ class _FileSync:
         self._present = 0  # files
         self._files = 0  # to read in all
         self._gone_ids: set[int] = set()
+        self._step = Progress(0, 0, "bytes")
+        ingest.while_waiting(self._report_again)
         self._by_content: defaultdict[str, list[Source]] = defaultdict(list)
 
     # ---- what has changed
@@ -148,6 +152,9 @@ class _FileSync:
         self._files = len(self._todo)
         if self._options.first is not None:
             self._todo = ordered(self._todo, self._options.first)
+        elif total > MUCH and next(iter(self._reader.sources()), None) is None:  # somebody may wait for a first hit
+            limit = nsmallest(AT_FIRST, (file.entry.size for file in self._todo))[-1]
+            self._todo.sort(key=lambda file: file.entry.size > limit)
         self._todo.reverse()
         for file, stored in self._listed():
             self._report(done, total, file.uri)
@@ -359,7 +366,12 @@ class _FileSync:
 
     def _report(self, done: int, total: int, item: str = "") -> None:
         read = self._files - len(self._todo) - bool(item)  # without the present one
-        self._progress(Progress(done, total, "bytes", item, self._ingest.written, read, self._files))
+        self._step = Progress(done, total, "bytes", item, self._ingest.passages, read, self._files)
+        self._progress(self._step)
+
+    def _report_again(self) -> None:
+        """The same step, with what was encoded meanwhile."""
+        self._progress(replace(self._step, passages=self._ingest.passages))
 
 
 def _is_of(stamp: DocumentRow | None, file: Source | None) -> bool:

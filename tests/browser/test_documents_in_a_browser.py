@@ -39,8 +39,14 @@ def home(tmp_path_factory: pytest.TempPathFactory, files: Path) -> Path:
 
 def opened(browser: Any, server: str, **url: str) -> None:
     """The page, once all of it is there."""
-    browser.get(f"{server}/documents?" + "&".join(f"{key}={value}" for key, value in url.items()))
+    browser.get(f"{server}/library?" + "&".join(f"{key}={value}" for key, value in url.items()))
     until(lambda: browser.find_elements(By.CSS_SELECTOR, "[data-testid='stMultiSelect'] input[aria-label*='Chosen']"))
+
+
+def working(browser: Any) -> list[Any]:
+    """The sign at the end of the rail that something is being done."""
+    rail = browser.find_elements(By.CSS_SELECTOR, ".st-key-rail [data-testid='stPopoverButton']")
+    return [each for each in rail if "%" in each.text]
 
 
 def unfold(browser: Any, label: str) -> None:
@@ -66,16 +72,14 @@ def test_a_folder_is_added_with_options_and_its_outcome_is_told(browser: Any, se
     (tmp_path / "left-out.txt").write_text("No.", encoding="utf-8")
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
     opened(browser, server)
-    unfold(browser, "Add a folder")
+    unfold(browser, "Add documents")
     box = until(lambda: browser.find_elements(By.CSS_SELECTOR, "input[placeholder='~/notes']"))[0]
     box.send_keys(str(tmp_path))
     unfold(browser, "Options")
-    until(
-        lambda: [e for e in browser.find_elements(By.CSS_SELECTOR, "input[aria-label*='include']") if e.is_displayed()]
-    )
-    exclude = browser.find_element(By.CSS_SELECTOR, "input[aria-label*='exclude']")
-    exclude.send_keys("*.txt", Keys.ENTER)
-    press(browser, "Add it")
+    fields = "input[aria-label*='(--exclude)']"
+    until(lambda: [e for e in browser.find_elements(By.CSS_SELECTOR, fields) if e.is_displayed()])[0].click()
+    browser.switch_to.active_element.send_keys("*.txt", Keys.ENTER)
+    press(browser, "Add to notes")
     until(lambda: "1 added; " in text(browser))
     until(lambda: "1 skipped file: reasons" in text(browser))
     opened(browser, server, title="zeppelins")
@@ -90,12 +94,11 @@ def test_a_dropped_file_becomes_a_document_that_can_be_downloaded_as_a_row_and_d
     dropped = tmp_path / HOSTILE.replace("/", "").replace("zeppelins", "dropped")
     dropped.write_text("# Dropped\n\nThis one was dropped.\n", encoding="utf-8")
     opened(browser, server)
-    unfold(browser, "Add files")
+    unfold(browser, "Add documents")
     until(lambda: browser.find_elements(By.CSS_SELECTOR, "input[type='file']"))[0].send_keys(str(dropped))
     until(lambda: "ript:1).md" in text(browser))  # the page shortens it
-    press(browser, "Add them")
+    press(browser, "Add to notes")
     until(lambda: "1 added; " in text(browser) and "Adding 1 file" in text(browser))
-    press(browser, "Close")
     opened(browser, server, title="Dropped")
     until(lambda: "CSV (1)" in text(browser))
     assert not browser.find_elements(By.CSS_SELECTOR, "[aria-label='Download as CSV']")
@@ -117,17 +120,19 @@ def test_everything_is_read_again_while_one_searches_in_another_tab_reloads_and_
     rows = ({"id": f"row-{number}", "text": f"Row {number} of a long table."} for number in range(ROWS))
     (files / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     opened(browser, server)
+    press(browser, "Sources")
     press(browser, "Re-index everything")
-    until(lambda: buttons(browser, "Stop"))
+    until(lambda: working(browser))
     first = browser.current_window_handle
     browser.switch_to.new_window("tab")
     browser.get(f"{server}/?q=how+does+a+diesel+engine+ignite&path=engines/**")  # however many rows there are by now
-    until(lambda: "diesel.txt" in text(browser) and buttons(browser, "Stop"))
+    until(lambda: "diesel.txt" in text(browser) and working(browser))
     browser.get(f"{server}/?q=long+table&mode=keyword")
-    until(lambda: "of a long table" in text(browser) and buttons(browser, "Stop"))
+    until(lambda: "of a long table" in text(browser) and working(browser))
     browser.close()
     browser.switch_to.window(first)
     browser.refresh()
+    until(lambda: working(browser))[0].click()
     until(lambda: "Re-indexing everything" in text(browser))
     press(browser, "Stop")
     until(lambda: "was stopped. What was stored so far stays" in text(browser))

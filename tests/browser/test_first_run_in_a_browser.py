@@ -14,7 +14,6 @@ from accessibility import violations
 from chromium import SAMPLE, buttons, entered, needs_chromium, one_line, text, until
 from helpers.served import running
 from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
 
 pytestmark = needs_chromium
 
@@ -34,16 +33,19 @@ def test_two_clicks_and_one_path_lead_to_the_first_hit(browser: Any, tmp_path: P
         address = entered(browser, server)
         until(lambda: "Try the sample" in text(browser))
         assert violations(browser) == []
-        box = until(lambda: found(browser, "[aria-label='Folder'] input, input[aria-label='Folder']"))[0]
-        box.send_keys(str(SAMPLE / "chemistry"), Keys.ENTER)
+        box = until(lambda: found(browser, "input[aria-label='Folder or file on this machine']"))[0]
+        box.send_keys(str(SAMPLE / "chem"))
+        until(lambda: buttons(browser, "sample/chemistry"))[0].click()  # completed as it is typed
         until(lambda: "on this machine" in text(browser) and " files (" in text(browser))
         until(lambda: [each for each in buttons(browser, "“chemistry”") if each.is_enabled()])[0].click()
         until(lambda: found(browser, "[class*='st-key-example'] button"))[0].click()
-        until(lambda: "strength" in text(browser) and "1. " in one_line(browser))
+        until(lambda: found(browser, ".hit .strength") and "1. " in one_line(browser))
         assert browser.current_url.startswith(f"{address}/?n=chemistry&q=")
-        until(lambda: "1 ended" in text(browser))
+        until(lambda: "passages in all" in text(browser))  # a toast
+        until(lambda: found(browser, ".st-key-rail [data-testid='stPopoverButton']"))[0].click()
+        until(lambda: "Indexing" in text(browser))
         assert violations(browser) == []  # with the outcome of the job and its history
-        for page in ("documents", "models"):  # opened directly
+        for page in ("library", "models"):  # opened directly
             browser.get(f"{address}/{page}?n=chemistry")
             until(lambda page=page: found(browser, "h1") and found(browser, "h1")[0].text.lower() == page)
         assert missing(browser) == []

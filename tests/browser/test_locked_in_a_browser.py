@@ -142,16 +142,14 @@ def test_a_file_is_uploaded_below_the_limit_that_the_page_names_and_not_above(
     (tmp_path / "small.txt").write_text("A kettle boils water.", encoding="utf-8")
     (tmp_path / "large.txt").write_text("x" * (2**20 + 1), encoding="utf-8")
     with running(home, "--max-upload", "1") as server:
-        driver.get(f"{entered(driver, server)}/documents?n=house")
-        summary = until(lambda: [e for e in driver.find_elements(By.TAG_NAME, "summary") if "Add files" in e.text])
-        summary[0].click()
+        driver.get(f"{entered(driver, server)}/library?n=house&add=true")
         until(lambda: "1MB per file" in text(driver))
         box = until(lambda: driver.find_elements(By.CSS_SELECTOR, "input[type='file']"))[0]
         box.send_keys(str(tmp_path / "large.txt"))
         until(lambda: "must be 1.0MB or smaller" in text(driver) or "exceeds" in text(driver))
         box.send_keys(str(tmp_path / "small.txt"))
         until(lambda: "small.txt" in text(driver))
-        until(lambda: [e for e in driver.find_elements(By.TAG_NAME, "button") if "Add them" in e.text])[0].click()
+        until(lambda: [e for e in driver.find_elements(By.TAG_NAME, "button") if "Add to house" in e.text])[0].click()
         until(lambda: "1 added" in text(driver))
         until(lambda: [e for e in driver.find_elements(By.TAG_NAME, "button") if "CSV" in e.text])[0].click()
         saved = until(lambda: list(driver.downloads.glob("*.csv")))[0]

@@ -38,10 +38,15 @@ def opened(browser: Any, server: str, page: str) -> None:
 
 
 def go(browser: Any, page: str) -> None:
-    """Follow the link of the sidebar, and wait for the page."""
-    links = "[data-testid=stSidebar] [data-testid=stPageLink] a"
-    until(lambda: [each for each in browser.find_elements(By.CSS_SELECTOR, links) if page in each.text])[0].click()
-    until(lambda: [each for each in browser.find_elements(By.TAG_NAME, "h1") if each.text == page])
+    """Follow the link of the rail, and wait for the page."""
+
+    def named(css: str) -> list[Any]:
+        return [
+            each for each in browser.find_elements(By.CSS_SELECTOR, css) if page in each.get_property("textContent")
+        ]
+
+    until(lambda: named(".st-key-rail [data-testid=stPageLink] a"))[0].click()
+    until(lambda: named("h1"))
 
 
 def box(browser: Any, label: str) -> Any:
@@ -80,28 +85,29 @@ def test_an_index_is_made_and_every_page_acts_on_it_alone(
     with Index.create("aaa", home=home, encoder="hashing") as index:  # the first one, and with a document
         index.add([Document("other.txt", "Of another index.")])
     (tmp_path / "a.txt").write_text("A diesel engine.", encoding="utf-8")
-    opened(browser, server, "indexes")
-    unfold(browser, "Create an index")
-    fill(browser, "Name", "notes")
-    fill(browser, "Encoder", "hashing", Keys.ENTER)
+    opened(browser, server, "library?n=aaa&add=true")
+    fill(browser, "Folder or file on this machine", str(tmp_path))
+    box(browser, "Add to").click()
+    options = "[role='option']"
+    until(lambda: [e for e in browser.find_elements(By.CSS_SELECTOR, options) if e.text == "A new index"])[0].click()
+    fill(browser, "Name of the new index", "notes")
     unfold(browser, "Options")
+    fill(browser, "Encoder", "hashing", Keys.ENTER)
     fill(browser, "Tokens per passage", "64")
-    press(browser, "Create it")
-    until(lambda: "This index contains no document yet" in text(browser))
-    assert browser.current_url == f"{server}/documents?n=notes"
-    unfold(browser, "Add a folder")
-    fill(browser, "A folder or a file", str(tmp_path))
-    press(browser, "Add it")
-    until(lambda: "notes · 1 document" in text(browser))
-    for page, path in (("Map", "map"), ("Search", ""), ("Indexes", "indexes")):
+    press(browser, "Make the index")
+    until(lambda: "1 document" in text(browser) and browser.current_url == f"{server}/?n=notes")
+    for page, path in (("Explore", "map"), ("Search", ""), ("Library", "library")):
         go(browser, page)
         assert browser.current_url == f"{server}/{path}?n=notes"
+    press(browser, "Indexes")
     unfold(browser, "Rename this index")
     fill(browser, "New name", "letters")
     press(browser, "Rename it")
     until(lambda: "notes was renamed to letters" in text(browser))
-    assert browser.current_url == f"{server}/indexes?n=letters"
+    assert "n=letters" in browser.current_url
     press(browser, "Dump")
+    until(lambda: "are ready" in text(browser))  # a toast
+    press(browser, "Done")
     press(browser, "Download")
     until(lambda: [each for each in browser.downloads.iterdir() if each.name == "letters.dump" and each.stat().st_size])
     assert admin.names(home) == ["aaa", "letters"]

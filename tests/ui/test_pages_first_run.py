@@ -42,7 +42,7 @@ def shown(path: str = "") -> AppTest:
     """The app; with a path in the field of the panel, once the folder was counted."""
     app = before("app")
     if path:
-        app.session_state["first folder"] = path  # before the first run, which offers what is typed
+        app.session_state["add.path"] = path
     until(lambda: not any("Counting" in each.value for each in again(app).info))
     return app
 
@@ -85,10 +85,46 @@ def test_a_folder_that_is_not_in_english_gets_an_encoder_that_reads_it(
     assert made == ["multilingual"]
 
 
-def test_the_panel_leads_to_the_page_of_other_encoders(home: Path) -> None:
-    app = shown()
-    assert [each.proto.page for each in app.main.get("page_link")].count("indexes") == 2  # in the rail and here
-    assert "Other encoders and options" in said(app)
+def test_an_index_is_made_as_the_options_say(notes: Path) -> None:
+    app = shown("~/my notes")
+    app.text_input(key="add.name").set_value("mine")
+    app.selectbox(key="add.split.kind").set_value("markdown")
+    app.number_input(key="add.split.size").set_value(64)
+    app.number_input(key="add.split.overlap").set_value(8)
+    app.selectbox(key="add.backend").set_value("exact")
+    make(again(app), "mine")
+    with Index.open("mine") as index:
+        recipe = index.info()["recipe"]
+    assert recipe["splitter"] == {"kind": "markdown", "size": 64, "overlap": 8}
+    assert recipe["backend"] == "exact"
+
+
+def test_untouched_options_are_those_of_the_command_line(notes: Path) -> None:
+    make(shown("~/my notes"), "my-notes")
+    Index.create("usual", encoder="hashing").close()
+    with Index.open("my-notes") as made, Index.open("usual") as usual:
+        assert made.info()["recipe"]["splitter"] == usual.info()["recipe"]["splitter"]
+        assert made.info()["recipe"]["backend"] == usual.info()["recipe"]["backend"]
+
+
+def test_options_that_cannot_be_are_a_sentence_and_nothing_is_made(notes: Path) -> None:
+    app = shown("~/my notes")
+    app.number_input(key="add.split.overlap").set_value(500)
+    click(again(app), "Make the index")
+    assert "does not fit" in said(app) and not admin.names()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("../up", "no '/'"), ("-x", "cannot be the name"), ("x" * 300, "cannot be the name"), ("taken", "already")],
+)
+def test_a_name_that_cannot_be_is_told_beside_the_field(name: str, why: str, notes: Path) -> None:
+    Index.create("taken", encoder="hashing").close()
+    app = before("library", {"add.path": "~/my notes", "add.into": "A new index", "add.name": name})
+    until(lambda: not any("Counting" in each.value for each in again(app).info))
+    assert why in said(app) and app.button(key="add").disabled
+    app.text_input(key="add.name").set_value("fine")
+    assert not again(app).button(key="add").disabled
 
 
 def test_the_sample_is_one_click_away(home: Path) -> None:
@@ -99,7 +135,7 @@ def test_the_sample_is_one_click_away(home: Path) -> None:
 
 def test_dropped_files_become_an_index(home: Path) -> None:
     app = shown()
-    app.file_uploader(key="first files").set_value([("soap.md", b"# Soap\n\nIt has two ends.", "")])
+    app.file_uploader(key="add.files").set_value([("soap.md", b"# Soap\n\nIt has two ends.", "")])
     make(again(app), "documents")
     with Index.open("documents") as index:
         assert index.search("soap", k=1)[0].document == "soap.md"
@@ -124,15 +160,20 @@ def test_an_index_that_cannot_be_filled_is_removed_again(notes: Path) -> None:
 
 
 def test_folders_complete_what_is_typed(notes: Path) -> None:
-    from semsearch_ui.welcome import folders
+    from semsearch_ui.shared.adding import folders
 
     assert "~/my notes" in folders.suggested("")
-    assert "~/my notes/old" in folders.suggested("~/my notes")
-    assert folders.suggested("/nosuch/place") == folders.suggested("")
+    assert folders.suggested("my") == ["~/my notes"] == folders.suggested("~/NOT")  # any part, however it is written
+    assert folders.suggested("~/my notes") == ["~/my notes/old"]
+    assert folders.suggested("~/my notes/") == ["~/my notes/old"]
+    assert folders.suggested("/nosuch/place") == [] == folders.suggested("\0")
+    app = shown("my no")
+    app.button(key="path ~/my notes").click()
+    assert again(app).text_input(key="add.path").value == "~/my notes/"
 
 
 def test_a_survey_is_told_in_one_line() -> None:
-    from semsearch_ui.welcome.page import described
+    from semsearch_ui.shared.adding.panel import described
 
     types = tuple(FileType(f".{name}", 300, 10**6) for name in "abcde")
     assert described(Survey(types, 4, 9000, 400.0, complete=False)) == (
@@ -147,12 +188,12 @@ def test_every_page_of_an_empty_home_has_the_panel_but_those_that_need_no_index(
     for at, info in list(app._registered_pages.items()):
         app._page_hash = at
         app.run()
-        found[info["url_pathname"]] = app.title[0].value
+        found[info["url_pathname"]] = app.title[0].value if app.title else ""
     panel = {path for path, title in found.items() if title == "Search your own documents"}
-    assert panel == {"", "documents", "groups", "map", "evaluate"}
+    assert panel == {"", "map", "evaluate"}
 
 
-@pytest.mark.parametrize("name", ["", "documents", "groups", "map", "indexes"])
+@pytest.mark.parametrize("name", ["", "library", "map"])
 def test_an_index_removed_while_a_page_is_drawn_is_told_in_one_sentence(
     name: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

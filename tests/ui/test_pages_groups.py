@@ -31,23 +31,43 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
 
 
 def shown(**url: str) -> AppTest:
-    page = opened("groups", **url)
+    page = opened("map" if "part" in url else "library", **({} if "part" in url else {"part": "copies"}), **url)
     until(lambda: not any(each.icon == ":material/hourglass_top:" for each in again(page).info))
     return page
 
 
-def test_copies_are_listed_with_what_to_keep_and_why(notes: Index) -> None:
+def test_copies_stand_side_by_side_with_why_and_one_of_them_is_kept(notes: Index) -> None:
     page = shown()
-    (table,) = page.dataframe
-    assert table.value[["copy", "of", "how"]].to_numpy().tolist() == [["engine again", "engine", "exact"]]
-    assert table.value["why"].tolist() == ["its path is the shortest"]
-    assert any("dedup notes" in each.value.replace("\\", "") for each in page.caption)
-    notes.delete(["engine again"])
-    assert not shown().dataframe and not page.exception
+    assert any(
+        "exact · 100% of the words in common · its path is the shortest" in each.value.replace("\\", "")
+        for each in page.caption
+    )
+    assert [each.value for each in page.markdown if each.value.startswith("**e")] == ["**engine**", "**engine again**"]
+    assert next(each for each in page.button if each.key == "all copies").disabled  # until one is sure
+    notes.close()  # a job writes
+    [right] = [each for each in page.button if each.label == "Keep right"]
+    right.click()
+    again(page)
+    assert ended() == "done"
+    with Index.open("notes") as index:
+        assert [each["id"] for each in index.documents()] == ["bread", "engine again", "loaf", "motor"]
+    assert not any(each.label.startswith("Keep") for each in shown().button)
+
+
+def test_all_copies_are_removed_at_once_where_one_is_sure(notes: Index) -> None:
+    notes.close()
+    page = shown()
+    next(each for each in page.checkbox if each.key == "sure copies").set_value(True)
+    again(page)
+    next(each for each in page.button if each.key == "all copies").click()
+    again(page)
+    assert ended() == "done"
+    with Index.open("notes") as index:
+        assert "engine again" not in [each["id"] for each in index.documents()]
 
 
 def test_clusters_have_names_sizes_and_examples(notes: Index) -> None:
-    page = shown(kind="clusters", k="2")
+    page = shown(part="clusters", k="2")
     (table,) = page.dataframe
     assert table.value["documents"].tolist() == [3, 2]
     first, second = table.value["cluster"].tolist()
@@ -56,7 +76,7 @@ def test_clusters_have_names_sizes_and_examples(notes: Index) -> None:
 
 
 def test_clusters_are_counted_over_time(notes: Index) -> None:
-    page = shown(kind="clusters", k="2", time="true", by="year", field="made")
+    page = shown(part="clusters", k="2", time="true", by="year", field="made")
     assert not page.exception
     (chart,) = [json.loads(each.proto.spec) for each in page.get("vega_lite_chart")]
     names = page.dataframe[0].value["cluster"].tolist()
@@ -65,15 +85,16 @@ def test_clusters_are_counted_over_time(notes: Index) -> None:
         zip(names, charts.AREAS, strict=False)
     )
     assert colour["legend"]["columns"] == 1  # side by side, the names are cut
-    page = shown(kind="clusters", k="2", time="true", field="unknown")
+    page = shown(part="clusters", k="2", time="true", field="unknown")
     assert any("date" in each.value for each in page.info) and not page.exception
 
 
 def test_an_empty_index_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with at_home(tmp_path, tmp_path, monkeypatch):
         Index.create("empty", encoder="hashing").close()
-        (note,) = shown(n="empty").info
-        assert "Documents" in note.value
+        page = shown(n="empty", part="clusters")
+        assert "no document yet" in page.info[0].value
+        assert [each.proto.label for each in page.get("page_link")] == ["Add documents"]
 
 
 def press(page: AppTest, key: str) -> None:
@@ -94,7 +115,7 @@ def choose(page: AppTest, label: str, *documents: str, texts: str = "") -> AppTe
 
 
 def test_documents_are_labelled_as_in_examples_chosen_or_typed(notes: Index) -> None:
-    page = shown(kind="labels", reject="0")
+    page = shown(part="labels", reject="0")
     assert any("two labels" in each.value for each in page.caption)
     choose(page, "machines", "engine")
     choose(page, "", texts="yeast and flour\tkitchen\nmotor fuel pump\tmachines")
@@ -118,7 +139,7 @@ def test_documents_are_labelled_as_in_examples_chosen_or_typed(notes: Index) -> 
 
 
 def test_an_example_without_a_label_is_refused_and_one_is_listed_once(notes: Index) -> None:
-    page = shown(kind="labels")
+    page = shown(part="labels")
     page.multiselect(key="label.documents").set_value(["engine"])
     press(page, "label.add")
     assert "no label" in page.error[0].value and not page.dataframe

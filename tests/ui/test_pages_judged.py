@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import stdev
 from typing import Any
 
 import pytest
@@ -109,7 +110,7 @@ def test_without_a_mark_evaluate_says_where_to_make_one() -> None:
     assert "No hit is marked as helpful yet" in said(opened("evaluate", n="notes"))
 
 
-def test_the_figures_are_those_of_evaluate_search_and_stand_in_sentences() -> None:
+def test_the_figures_are_those_of_evaluate_search_and_stand_in_one_table_with_intervals() -> None:
     judge("which engine has a spark plug", petrol=1, diesel=0)
     judge("dough in the oven", bread=1)
     judge("zeppelins", diesel=0)
@@ -117,19 +118,22 @@ def test_the_figures_are_those_of_evaluate_search_and_stand_in_sentences() -> No
     assert "2 questions with 3 marked hits: 2 helpful, 1 not." in said(page)
     assert "1 question without a helpful hit left out" in said(page)
     assert "2 of 2 judged documents" not in said(page) and "3 of 3 judged documents are in notes" in said(page)
-    [table] = [each.value for each in page.dataframe if "mode" in each.value]
-    rows = {row["mode"]: row for row in table.to_dict("records")}
+    shown, runs = (each.value.to_dict("records") for each in page.dataframe if "mode" in each.value)
     questions = Judgements("notes").test_set()
     with Index.open("notes") as index:
-        for mode, row in rows.items():
-            right = evaluate_search(index.search, questions.queries, questions.qrels, mode)
+        for row, told in zip(runs, shown, strict=True):
+            right = evaluate_search(index.search, questions.queries, questions.qrels, row["mode"])
             for name in ("nDCG@10", "recall@10", "MRR@10", "judged@10"):
                 assert row[name] == pytest.approx(right[name])
-            unjudged = f"{100 * (1 - right['judged@10']):.0f} % unjudged"
-            assert f"nDCG@10 {right['nDCG@10']:.2f}" in said(page) and unjudged in said(page)
-    assert list(rows) == ["hybrid", "semantic", "keyword"]
-    assert "has no mark and counts as not helpful" in said(page)
-    assert "Half of the searches are done by then" in said(page)
+            assert told["unjudged"] == f"{100 * (1 - right['judged@10']):.0f} %"
+            figure, _, spread = told["nDCG@10"].removesuffix(" ★").partition(" ± ")
+            both = [each["nDCG@10"] for each in right["per_query"].values()]
+            assert figure == f"{right['nDCG@10']:.2f}" and float(spread) == pytest.approx(
+                1.96 * stdev(both) / 2**0.5, abs=0.006
+            )
+    assert [row["mode"] for row in shown] == ["hybrid", "semantic", "keyword"]
+    best = max(row["nDCG@10"] for row in runs)
+    assert [row["nDCG@10"].endswith(" ★") for row in shown] == [row["nDCG@10"] == best for row in runs]
     assert "How good it is" in said(page) and "Which is better" in said(page)
     assert "hybrid and semantic: " in said(page)
     assert "The marks have changed since then" not in said(page)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.pages import again, click, ended, opened
+from helpers.pages import again, click, ended, opened, until
 from streamlit.testing.v1 import AppTest
 
-from semsearch import Document
+from semsearch import Document, Index
 
-PAGES = ["Search", "Documents", "Groups", "Map", "Compare", "Evaluate", "Templates", "Indexes", "Models"]
+PAGES = ["Search", "Library", "Explore", "Compare", "Evaluate", "Templates", "Models"]
 DOCUMENTS = [Document("a.txt", "A diesel engine."), Document("b.txt", "Bread and salt."), Document("c.txt", "A car.")]
 
 
@@ -39,15 +39,13 @@ def told(app: AppTest) -> str:
 
 def test_every_link_leads_to_the_index_that_its_page_shows(notes: Path) -> None:
     assert links(shown()) == dict.fromkeys(PAGES, "n=notes") | {"Search": ""}  # which searches all of them
-    app = shown("documents")
+    app = shown("library")
     assert set(links(app).values()) == {"n=notes"} and dict(app.query_params) == {"n": "notes"}
-    app = shown("documents", index="notes")  # an old link
+    app = shown("library", index="notes")  # an old link
     assert set(links(app).values()) == {"n=notes"} and dict(app.query_params) == {"n": "notes"}
 
 
-@pytest.mark.parametrize(
-    "page", ["", "documents", "groups", "map", "compare", "evaluate", "templates", "indexes", "models"]
-)
+@pytest.mark.parametrize("page", ["", "library", "map", "compare", "evaluate", "templates", "models"])
 def test_a_parameter_that_a_page_does_not_use_is_named(page: str, notes: Path) -> None:
     app = shown(page, index="notes", pth="*.md", n="notes")
     assert "no use for the parameter pth of its address" in told(app)
@@ -56,19 +54,44 @@ def test_a_parameter_that_a_page_does_not_use_is_named(page: str, notes: Path) -
 
 def test_parameters_that_a_page_uses_are_not_named(notes: Path) -> None:
     assert told(shown(q="diesel", mode="semantic", k="3", path="*.txt", n="notes")) == ""
-    assert told(shown("documents", glob="*.txt", chosen="cars.txt")) == ""
+    assert told(shown("library", glob="*.txt", chosen="cars.txt")) == ""
     assert told(shown("map", points="1", by="folder")) == ""
 
 
-def test_a_page_that_makes_an_index_goes_on_to_it(notes: Path) -> None:
-    app = shown("indexes")
-    app.text_input(key="new.name").set_value("alpha")
-    app.selectbox(key="new.encoder").set_value("hashing")
-    click(app, "Create it")
-    assert (title(app), app.query_params["n"]) == ("Documents", "alpha")
-    assert ended("alpha") == "done"
-    assert again(app).selectbox(key="n").value == "alpha"
+def test_the_panel_goes_on_to_the_index_that_it_has_made(notes: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("post") / "letters"
+    folder.mkdir()
+    (folder / "a.txt").write_text("Dear boiler.")
+    app = shown("library", add="true")
+    app.text_input(key="add.path").set_value(str(folder))
+    app.selectbox(key="add.into").set_value("A new index")
+    again(app).selectbox(key="add.encoder").set_value("hashing")
+    until(lambda: not any("Counting" in each.value for each in again(app).info))
+    click(app, "Make the index “letters”")
+    assert (title(app), app.query_params["n"]) in (("Search", "letters"), ("Search", ["letters"]))
+    assert ended("letters") == "done"
+    assert "letters" in {link.proto.query_string.removeprefix("n=") for link in again(app).get("page_link")}
 
 
-def test_a_link_from_before_the_models_had_a_page_still_leads_there(notes: Path) -> None:
-    assert title(shown("indexes", part="Train")) == "Models"
+@pytest.mark.parametrize(
+    ("old", "query", "title_now", "query_now"),
+    [
+        ("indexes", {"part": "Train"}, "Models", {"part": "Train"}),
+        ("indexes", {}, "Library", {"part": "indexes"}),
+        ("documents", {"glob": "a*"}, "Library", {"glob": "a*"}),
+        ("groups", {}, "Library", {"part": "copies"}),
+        ("groups", {"kind": "labels"}, "Explore", {"part": "labels"}),
+    ],
+)
+def test_a_link_from_an_earlier_version_still_leads_there(
+    old: str, query: dict[str, str], title_now: str, query_now: dict[str, str], notes: Path
+) -> None:
+    app = shown(old, n="notes", **query)
+    assert title(app) == title_now
+    assert {name: app.query_params[name] for name in query_now} in (query_now, {n: [v] for n, v in query_now.items()})
+
+
+def test_the_frame_has_no_name_that_a_page_needs(notes: Path) -> None:
+    with Index.open("notes", encoder="hashing") as index:
+        index.add(Document(f"n{number:03}", f"Text {number}.") for number in range(250))
+    assert shown("library").number_input(key="page").value == 1

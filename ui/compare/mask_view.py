@@ -47,7 +47,7 @@ def _words(name: str, encoder: Encoder, texts: tuple[str, str], named: Sequence[
     try:
         fillings = evaluation.likeliest_words(encoder, texts, base_model_of(name))
     except SemsearchError as error:
-        messages.info(encoder_picker.page_wording(error))
+        messages.info(encoder_picker.page_wording(str(error)))
         return
     head = "by its masked-language-model head"
     if fillings.head:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import stdev
 
 import streamlit as st
 
@@ -20,6 +21,14 @@ TEST = (
     "2007), corrected for the number of comparisons (Holm 1979). A difference counts below 0.05."
 )
 CHOSEN = "weak question"
+TIME, UNJUDGED = "ms, of half and of 95 %", "unjudged"
+SAYS = {
+    "nDCG@10": "How close the order of the first ten hits is to the best one; 1 is perfect.",
+    "recall@10": "The share of the documents that help that is among the first ten hits.",
+    "MRR@10": "How early the first hit that helps comes: 1 is always first, 0.5 always second.",
+    TIME: "Half of the searches are done by the first, 95 of 100 by the second.",
+    UNJUDGED: "The share of the first ten hits without a mark, which counts as not helpful: mark more to be sure.",
+}
 
 
 def show(names: Sequence[str]) -> None:
@@ -61,49 +70,30 @@ def tell_difference(before: Mapping[str, float], after: Mapping[str, float]) -> 
 
 
 def _figures(name: str, run: JsonObject) -> None:
+    """The modes by the figures, the best of each marked, with what each figure says."""
     messages.caption(f"{name} · {run.get('encoder')} · measured {runs.finished_at(run)} UTC")
-    for place, row in zip(st.columns(len(run["rows"])), run["rows"], strict=True):
-        with place.container(border=True):
-            st.markdown(f"#### {plain(row['mode'].capitalize())}")
-            for what, sentence in sentences(row):
-                st.markdown(f"**{plain(what)}**  \n{plain(sentence)}")
+    rows = [figures(row, list(run["per_query"][row["mode"]].values())) for row in run["rows"]]
+    best = {what: max(row[what] for row in run["rows"]) for what in SAYS if what not in (TIME, UNJUDGED)}
+    for row, plain_row in zip(rows, run["rows"], strict=True):
+        row |= {what: f"{row[what]} ★" for what, most in best.items() if plain_row[what] == most}
+    columns = {what: st.column_config.TextColumn(what, help=says, alignment="right") for what, says in SAYS.items()}
+    tables.show(rows, columns, width="content")
+    st.caption("★ is the best of its column; ± is half of the interval in which 95 of 100 such tests would find it.")
 
 
-def sentences(row: JsonObject) -> list[tuple[str, str]]:
-    """Each figure of a mode, and what it says.
+def figures(row: JsonObject, per_query: Sequence[Mapping[str, float]]) -> JsonObject:
+    """A row of the table: each figure with half of its 95 % interval, by the deviation of its questions.
 
-    >>> sentences({"nDCG@10": 0.5, "recall@10": 0.75, "MRR@10": 1.0, "judged@10": 0.25, "ms": 3.0, "ms, 95 %": 9.5})[1]
-    ('recall@10 0.75', 'Of the documents that help, 75 % are among the first ten hits.')
+    >>> row = {"mode": "hybrid", "nDCG@10": 0.5, "recall@10": 0.75, "MRR@10": 1.0, "judged@10": 0.25, "ms": 3.0}
+    >>> figures(row | {"ms, 95 %": 9.5}, [{"nDCG@10": 0.4}, {"nDCG@10": 0.6}])["nDCG@10"]
+    '0.50 ± 0.20'
     """
-    unjudged = 1 - row["judged@10"]
-    return [
-        (
-            f"nDCG@10 {row['nDCG@10']:.2f}",
-            "How close the order of the first ten hits is to the best one; 1 is perfect.",
-        ),
-        (
-            f"recall@10 {row['recall@10']:.2f}",
-            f"Of the documents that help, {_percent(row['recall@10'])} are among the first ten hits.",
-        ),
-        (
-            f"MRR@10 {row['MRR@10']:.2f}",
-            "How early the first hit that helps comes: 1 is always first, 0.5 always second.",
-        ),
-        (
-            f"{row['ms']:.0f} ms",
-            f"Half of the searches are done by then, and 95 of 100 within {row['ms, 95 %']:.0f} ms.",
-        ),
-        (
-            f"{_percent(unjudged)} unjudged",
-            "That share of the first ten hits has no mark and counts as not helpful: mark more of them to be sure."
-            if unjudged
-            else "Every one of the first ten hits has a mark.",
-        ),
-    ]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    made: JsonObject = {"mode": row["mode"]}
+    for what in ("nDCG@10", "recall@10", "MRR@10"):
+        values = [each[what] for each in per_query if what in each]
+        spread = 1.96 * stdev(values) / len(values) ** 0.5 if len(values) > 1 else None
+        made[what] = f"{row[what]:.2f}" + ("" if spread is None else f" ± {spread:.2f}")
+    return made | {TIME: f"{row['ms']:.0f}, {row['ms, 95 %']:.0f}", UNJUDGED: f"{100 * (1 - row['judged@10']):.0f} %"}
 
 
 def _compared(scores: Mapping[str, Sequence[float]], where: str) -> None:

@@ -36,10 +36,17 @@ class Measure(NamedTuple):
 
 def page() -> None:
     """The page."""
-    name = widgets.choice("Measure", list(MEASURES), "measure", label_visibility="collapsed")
+    if (named := st.query_params.get("measure")) in MEASURES:  # by its name, as in links from an earlier version
+        first = next((label for label, each in FIRST.items() if each == named), RESEARCH)
+        st.session_state.update({"measure": first} | ({RESEARCH: named} if first == RESEARCH else {}))
+        del st.query_params["measure"]
+    name = FIRST[widgets.choice("Measure", list(FIRST), "measure", label_visibility="collapsed")]
+    if name == RESEARCH:
+        others = [each for each in MEASURES if each not in FIRST.values()]
+        name = widgets.choice("Research", others, RESEARCH, label_visibility="collapsed")
     measure, names = MEASURES[name], []
     with st.container(border=True):
-        st.subheader(measure.question)
+        st.subheader(measure.question, anchor=False)
         st.caption(measure.about)
         with messages.errors():
             names = _indexes() if measure.of_indexes else []
@@ -81,7 +88,7 @@ def _queries(names: Names) -> None:
     queries = left.file_uploader("Queries", key="queries file", help=hint)
     hint = (
         "One per line: `query 0 document grade` (TREC), or `query<TAB>document<TAB>grade` (BEIR). A document has the "
-        "id that the page Documents shows."
+        "id that the library shows."
     )
     judged = right.file_uploader("Judgements", key="judgements file", help=hint)
     if queries is None or judged is None:
@@ -179,4 +186,11 @@ MEASURES = {
         encoder_form.tasks,
         of_indexes=False,
     ),
+}
+RESEARCH = "research"
+FIRST = {  # what is asked first, by its label; the rest are research
+    "is my search good?": "judged hits",
+    "by a file of judgements": "queries",
+    "by its own text": "without labels",
+    RESEARCH: RESEARCH,
 }

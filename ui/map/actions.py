@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from semsearch.utils.quantities import count
@@ -15,7 +14,6 @@ from .points import Points
 from .selection import Selection
 
 LONGEST = 3_000  # characters of a filter: an address has to hold it
-TAG = "tag"  # the usual key
 
 
 def show(name: str, on: Points, rows: Sequence[int], chosen: Selection, place: DeltaGenerator) -> None:
@@ -31,7 +29,7 @@ def show(name: str, on: Points, rows: Sequence[int], chosen: Selection, place: D
     else:
         messages.caption(f"{counted} are too many for a filter in an address: tag them, and filter by the tag.", place)
     with place.popover(f"Tag {counted}", icon=":material/sell:"):
-        _form(name, documents)
+        tagging.form("map", name, documents)
 
 
 def condition(documents: Sequence[str], chosen: Selection) -> str:
@@ -44,11 +42,3 @@ def condition(documents: Sequence[str], chosen: Selection) -> str:
         return f"date between {dates[0]} and {dates[1]}"
     named = ", ".join("'{}'".format(each.replace("'", "''")) for each in documents)
     return f"document in ({named})"
-
-
-def _form(name: str, documents: list[str]) -> None:
-    st.caption(f"Writes to the metadata of these documents. {tagging.STAYS}")
-    key = tagging.key_field("map", TAG)
-    value = st.text_input("Value", key="map.value", placeholder="e.g. to read", help="Empty: removes the key.").strip()
-    label = f"Set {key or '…'} to {value}" if value else f"Remove {key or '…'}"
-    tagging.button("map", label, name, key, {value or None: documents})

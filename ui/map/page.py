@@ -13,13 +13,18 @@ from semsearch.utils.quantities import count
 
 from ..shared import index_picker, messages, navigation, pool, widgets
 from ..shared.widgets import URL
-from . import canvas, layouts, listing, marks, points, selection, topics
+from . import canvas, clusters, labels, layouts, listing, marks, points, selection, topics
 from .canvas import Scene
 from .layouts import PCA, UMAP
 from .points import TOPIC, Points
 from .selection import Selection
 
 LEAST = 3  # points
+HELP = (
+    "Click a point to read it (with Shift, several), draw around some with the lasso, or click a name in the legend: "
+    "what you choose is listed beside the map, and can be searched or tagged. A click on a topic zooms in, "
+    "as Ctrl and the wheel do."
+)
 
 
 def page() -> None:
@@ -27,10 +32,20 @@ def page() -> None:
     messages.outcome_of_click()
     navigation.uses(*selection.ALL)
     row = st.container(horizontal=True, vertical_alignment="top")
+    hint = (
+        "Map: every passage in two dimensions. Clusters: what the documents are about. Labels: documents labelled as "
+        "in your examples."
+    )
+    part = widgets.choice("Part", list(PARTS), "part", hint, place=row)
     name = index_picker.index(partial(_clear, *selection.ALL))
     with messages.errors():
-        if name is not None:
-            _show(name, row)
+        if name is None:
+            return
+        if part != MAP and not pool.index(name).info()["documents"]:
+            messages.info("This index contains no document yet.")
+            navigation.link("library", {index_picker.KEY: name, "add": "true"}, label="Add documents", icon="add")
+        else:
+            PARTS[part](name, row)
 
 
 def _show(name: str, row: DeltaGenerator) -> None:
@@ -43,7 +58,7 @@ def _show(name: str, row: DeltaGenerator) -> None:
     if len(on) < LEAST:
         few = "A map needs three passages or more" if len(on) else "This index contains no passage yet"
         messages.info(f"{few}.")
-        navigation.link("documents", {index_picker.KEY: name}, label="Add documents", icon="add")
+        navigation.link("library", {index_picker.KEY: name, "add": "true"}, label="Add documents", icon="add")
         return
     ways, group = points.ways(index), (selection.GROUP,)
     way = row.selectbox("Coloured by", ways, key="by", bind=URL, on_change=_clear, args=group, width=180) or TOPIC
@@ -65,34 +80,32 @@ def _clear(*kinds: str) -> None:
 
 
 def _map(name: str, index: Index, on: Points, layout: str, way: str, k: int, question: str) -> None:
-    """The map, and below it the passages selected there."""
-    placed = layouts.placed(name, index, on, layout)
-    counted = count(len(on), "passage")
-    if on.sample.total > len(on):
-        counted = f"A fixed sample of {len(on):,} of the {on.sample.total:,} passages, so that it stays fluid"
-    messages.caption(f"{name} · {counted}. {placed.about}.")
-    nested = topics.nested(on, k)
-    colours = topics.colours(on, nested) if way == TOPIC else points.colours(on, index, way)
-    hits: list[JsonObject] = []
-    with messages.errors():
-        hits = marks.hits(name, index, on, question)
+    """The map, beside it the passages selected there, and below it what is said of it: nothing moves the map."""
+    chosen = selection.read(st.query_params)
+    left, right = st.columns((5, 3)) if chosen.params() else (st.container(), st.container())
+    frame = left.container()
+    with left:
+        placed = layouts.placed(name, index, on, layout)
+        nested = topics.nested(on, k)
+        colours = topics.colours(on, nested) if way == TOPIC else points.colours(on, index, way)
+        hits: list[JsonObject] = []
+        with messages.errors():
+            hits = marks.hits(name, index, on, question)
+        counted = count(len(on), "passage")
+        if on.sample.total > len(on):
+            counted = f"A fixed sample of {len(on):,} of the {on.sample.total:,} passages, so that it stays fluid"
+        messages.caption(f"{name} · {counted}. {placed.about}. {HELP}")
     scene = Scene(on, placed, colours, topics.labels(on, k, placed, nested), points.days(on, index))
 
     def save(state: object) -> None:
         _clear(*selection.ALL)
         st.query_params.update(selection.from_browser(state, on, colours).params())
 
-    chosen = selection.read(st.query_params)
-    canvas.show(canvas.packed(scene, hits, lambda: chosen.start(on, colours)), save)
-    rows = chosen.rows(on, placed.places, colours, scene.days)
-    if rows:
-        listing.chosen(name, on, rows, _heading(chosen, way), chosen)
-    else:
-        st.caption(
-            "Click a point to read it (with Shift, several), draw around some with the lasso, or click a name in the "
-            "legend: the passages you choose are listed here, and can be searched or tagged. A click on a topic on the "
-            "map, or Ctrl and the wheel, zooms in."
-        )
+    with frame:
+        canvas.show(canvas.packed(scene, hits, lambda: chosen.start(on, colours)), save)
+    if rows := chosen.rows(on, placed.places, colours, scene.days):
+        with right:
+            listing.chosen(name, on, rows, _heading(chosen, way), chosen)
 
 
 def _heading(chosen: Selection, way: str) -> str:
@@ -100,3 +113,7 @@ def _heading(chosen: Selection, way: str) -> str:
     where = f"{way.removesuffix(' (metadata)').capitalize()}: {chosen.group}" if chosen.group else ""
     where = where or ("Within the lasso" if chosen.area else "Chosen on the map" if chosen.points else "")
     return ", ".join(part for part in (where, dated) if part)
+
+
+MAP = "map"
+PARTS = {MAP: _show, "clusters": clusters.show, "labels": labels.show}

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -21,11 +22,14 @@ from typing import BinaryIO
 
 import streamlit as st
 
-from semsearch import SemsearchError
+from semsearch import Progress, SemsearchError
 from semsearch.training import TrainingRun
+
+from ..shared.work import jobs
 
 COMMAND, OUTPUT = "run/command.json", "run/output.log"
 LINES = 40  # of the output
+POLL = 0.3  # seconds between two looks at a process
 PREPARING = "preparing: "  # how `semsearch train` begins a line about that
 
 
@@ -54,6 +58,31 @@ def process(arguments: Sequence[str], *, stdout: BinaryIO, stderr: BinaryIO | in
     """Start the command; its stdin is closed, so that it cannot prompt."""
     command = [sys.executable, "-m", "semsearch", *arguments]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
+
+
+def run(arguments: Sequence[str], report: jobs.Report) -> tuple[bytes, list[str]]:
+    """Run the command to its end, within a job: its stdout, and the lines of its stderr, the latest of which is shown.
+
+    Raises Stopped where a person stops it: the command gets a Ctrl-C.
+    """
+    with tempfile.TemporaryDirectory(prefix="semsearch-") as place:
+        answer, notes = Path(place, "answer"), Path(place, "notes")
+        with answer.open("wb") as out, notes.open("wb") as err:
+            running = process(arguments, stdout=out, stderr=err)
+        try:
+            while running.poll() is None:
+                said = [line for line in _lines(notes) if not line.startswith("{")]
+                report(Progress(0, 0, "texts", said[-1] if said else ""))
+                time.sleep(POLL)
+        finally:
+            running.terminate()
+            running.wait()
+        return answer.read_bytes(), _lines(notes)
+
+
+def _lines(notes: Path) -> list[str]:
+    text = notes.read_text(encoding="utf-8", errors="replace").replace("\r", "\n")
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def begin(folder: Path, arguments: Sequence[str]) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import streamlit as st
 
-from semsearch import Encoder, Progress, SemsearchError, admin
+from semsearch import Encoder, SemsearchError, admin
 from semsearch.types import JsonObject
 
 from ..shared import encoder_picker, messages, tables
@@ -37,7 +35,6 @@ MEASURED = {  # docs/export.md, "What is proven"
 }
 POSTS = {"": "nothing", "whitening": "whitening", "flow": "flow"}
 TARGETS = {"": "ONNX Runtime", "torch": "PyTorch: the weights as they are, for a GPU or to train on"}
-POLL = 0.3  # seconds between two looks at the process
 
 
 def show() -> None:
@@ -113,19 +110,8 @@ def _default_name(model: str) -> str:
 
 def _export(arguments: Sequence[str], report: jobs.Report) -> jobs.Outcome:
     """Run the command to its end. Raises SemsearchError where it fails, Stopped where a person stops it."""
-    with tempfile.TemporaryDirectory(prefix="semsearch-") as place:
-        answer, notes = Path(place, "answer"), Path(place, "notes")
-        with answer.open("wb") as out, notes.open("wb") as err:
-            running = commands.process(arguments, stdout=out, stderr=err)
-        try:
-            while running.poll() is None:
-                lines = [line for line in _lines(notes) if not line.startswith("{")]
-                report(Progress(0, 0, "texts", lines[-1] if lines else ""))
-                time.sleep(POLL)
-        finally:
-            running.terminate()
-            running.wait()
-        return _outcome(answer.read_bytes(), _lines(notes))
+    answer, lines = commands.run(arguments, report)
+    return _outcome(answer, lines)
 
 
 def _outcome(answer: bytes, lines: Sequence[str]) -> jobs.Outcome:
@@ -143,10 +129,6 @@ def _outcome(answer: bytes, lines: Sequence[str]) -> jobs.Outcome:
         raise SemsearchError(failed["message"], failed.get("fix", ""))
     figures = tuple(f"{MEASURED.get(key, key)}: {value}" for key, value in parity.items())
     return jobs.Outcome(f"It did not pass: {failed['message']} {failed.get('fix', '')}", figures)
-
-
-def _lines(notes: Path) -> list[str]:
-    return [line for line in notes.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
 
 
 def _reports(exported: Sequence[JsonObject]) -> None:

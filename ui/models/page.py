@@ -1,11 +1,11 @@
-"""Models: the encoders there are, how to export one, and how to train one."""
+"""Models: the encoders there are, how to export one, train one, and adapt that of an index to its documents."""
 
 from __future__ import annotations
 
 from ..shared import messages, widgets
-from . import catalogue, export, train
+from . import adapt, catalogue, export, train
 
-PARTS = {"Encoders": catalogue.show, "Export": export.show, "Train": train.show}
+PARTS = {"Encoders": catalogue.show, "Export": export.show, "Train": train.show, "Adapt": adapt.show}
 
 
 def page() -> None:

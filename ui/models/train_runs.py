@@ -168,7 +168,7 @@ def _next_steps(run: TrainingRun) -> None:
             f"Best score {result['score']:.2f}, reached at step {result['step']:,}: that checkpoint was saved."
         )
     row = widgets.row()
-    hint, args = "Chooses it in the form for a new index.", ("", "new.encoder", folder)
+    hint, args = "Chooses it in the panel for a new index.", ("", "add.encoder", folder)
     widgets.button("Create an index with it", "database", _go, args, place=row, key="train.index.it", hint=hint)
     hint, args = "For ONNX Runtime, without PyTorch.", ("Export", "export.model", folder)
     widgets.button("Export it", "output", _go, args, place=row, key="train.export.it", hint=hint)
@@ -178,12 +178,13 @@ def _next_steps(run: TrainingRun) -> None:
 
 
 def _go(part: str, key: str, folder: str) -> None:
-    """Fill in a field of another part of this page, or of the page Indexes, and go there."""
+    """Fill in a field of another part of this page, or of the panel in the library, and go there."""
     st.session_state[key] = folder
     if part:
         st.session_state["part"] = part
     else:
-        navigation.go_on("indexes")
+        st.session_state["add.into"] = "A new index"
+        navigation.go_on("library")
 
 
 def _command(folder: Path) -> None:

@@ -15,6 +15,7 @@ from semsearch.evaluation import Judgements
 from semsearch.types import JsonObject
 
 from ..shared import messages, pool, remembered
+from ..shared.encoder_picker import page_wording
 from . import card, export, history, hit_list, reader, refine, results, snippets
 from .hit_list import text, texts
 from .results import Answer, IndexHit
@@ -47,7 +48,7 @@ class Shown:
 def warn(answer: Answer) -> None:
     """Every warning."""
     for warning in [*warnings(answer), *(f"{name} was not searched: {why}" for name, why in answer.refused.items())]:
-        messages.warning(warning)
+        messages.warning(page_wording(warning))
 
 
 def warnings(answer: Answer) -> list[str]:

@@ -79,8 +79,8 @@ def _indexes(names: Sequence[str], row: DeltaGenerator) -> Sequence[str]:
     label = ", ".join(named) if named else f"All {len(names)} indexes"
     with row.popover(plain(messages.one_line(label, 24)), icon=":material/database:"):
         chosen = names if alone else index_picker.several(names, st, all_of_them=True, placeholder="All of them")
-        parameters = {index_picker.KEY: list(chosen)[:1]}
-        navigation.link("documents", parameters, label="Add documents", icon="add")
+        parameters = {index_picker.KEY: list(chosen)[:1], "add": "true"}
+        navigation.link("library", parameters, label="Add documents", icon="add")
     before, st.session_state[CHOSEN] = st.session_state.get(CHOSEN, chosen), chosen
     if before != chosen and _in_fragment():
         st.rerun()  # the links of the rail follow

@@ -69,7 +69,11 @@ class Gate:
 
 def _is_page(scope: Scope) -> bool:
     """Whether the document around a page is asked for."""
-    return scope["type"] == "http" and scope["method"] == "GET" and scope["path"].strip("/") in navigation.PAGES
+    return (
+        scope["type"] == "http"
+        and scope["method"] == "GET"
+        and scope["path"].strip("/") in (*navigation.PAGES, *navigation.MOVED)
+    )
 
 
 def _is_lost(scope: Scope, headers: Headers) -> bool:

@@ -25,6 +25,7 @@ MODELS = "Models"  # the key of jobs that fetch and remove one
 WRITE = "A name, a folder, or FOLDER#TEMPLATE"
 T = TypeVar("T")
 ON_A_PAGE = {  # wordings of errors for the command line, and those for a page
+    r"semsearch reembed \S+ -m (\S+)": r"encode it again with \1 (Library, Indexes).",
     r"semsearch models list": "the page Models",
     r"semsearch templates list( --kind \w+)?": "the page Templates",
     r"\bUse --template ": "Write MODEL#TEMPLATE with ",
@@ -176,13 +177,13 @@ def errors_of(name: str, refusal: Callable[[str], None] = messages.error) -> Ite
 def failure(name: str, error: Exception) -> str:
     """Why an encoder failed; for an unforeseen error its type, the rest is logged."""
     if isinstance(error, SemsearchError):
-        return f"{short_name(name)}: {page_wording(error)}"
+        return f"{short_name(name)}: {page_wording(str(error))}"
     return f"{messages.sentence(error, short_name(name))} Check its files, or choose another one."
 
 
-def page_wording(error: SemsearchError) -> str:
-    """An error as a sentence with pages in place of commands."""
-    text = messages.capitalized(str(error))
+def page_wording(text: str) -> str:
+    """An error or a warning as a sentence with pages in place of commands."""
+    text = messages.capitalized(text)
     for command, page in ON_A_PAGE.items():
         text = re.sub(command, page, text)
     return text

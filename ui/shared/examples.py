@@ -50,7 +50,8 @@ def empty(names: Sequence[str]) -> None:
         filling(list(names))
         return
     messages.info("There is no document in here yet.")
-    navigation.link("documents", {index_picker.KEY: list(names)[:1]}, label="Add documents", icon="add")
+    parameters = {index_picker.KEY: list(names)[:1], "add": "true"}
+    navigation.link("library", parameters, label="Add documents", icon="add")
 
 
 @st.fragment(run_every=0.5)

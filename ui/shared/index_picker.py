@@ -16,7 +16,7 @@ from . import messages, pool
 from .work import jobs
 
 KEY, EARLIER = "n", "index"  # the parameter of the URL, also the key of the widget; its name in old links
-CURRENT, DEFAULT, SEEN, PAGE = "current indexes", "default index", "indexes of the URL", "page"
+CURRENT, DEFAULT, SEEN, PAGE = "current indexes", "default index", "indexes of the URL", "address of the page"
 SLOT = "place of the index in the bar"
 SHOWN: Any = {"key": KEY, "label_visibility": "collapsed"}  # of the widget
 MISSING = "There is no index {} any more."

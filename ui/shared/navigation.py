@@ -21,7 +21,7 @@ Parameters = Mapping[str, str | Sequence[str]]
 
 
 class Entry(NamedTuple):
-    """A page in the sidebar: its title and Material icon."""
+    """A page: its title and Material icon."""
 
     title: str
     icon: str
@@ -30,18 +30,37 @@ class Entry(NamedTuple):
 GROUPS: Mapping[str, Mapping[str, Entry]] = {
     "Find": {
         "": Entry("Search", "search"),
-        "documents": Entry("Documents", "description"),
-        "groups": Entry("Groups", "category"),
-        "map": Entry("Map", "scatter_plot"),
+        "library": Entry("Library", "library_books"),
+        "map": Entry("Explore", "scatter_plot"),
     },
-    "Measure": {"compare": Entry("Compare", "compare_arrows"), "evaluate": Entry("Evaluate", "monitoring")},
-    "Manage": {
+    "Lab": {
+        "compare": Entry("Compare", "compare_arrows"),
+        "evaluate": Entry("Evaluate", "monitoring"),
         "templates": Entry("Templates", "edit_note"),
-        "indexes": Entry("Indexes", "database"),
         "models": Entry("Models", "neurology"),
     },
 }
+MOVED = {  # addresses of earlier versions: the page, and the part of it
+    "documents": ("library", "documents"),
+    "indexes": ("library", "indexes"),
+    "groups": ("library", "copies"),
+}
 PAGES: Mapping[str, Entry] = {path: entry for group in GROUPS.values() for path, entry in group.items()}
+
+
+def now(path: str, query: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Where what an address of an earlier version showed is by now.
+
+    >>> now("indexes", {"n": "notes"}), now("groups", {"kind": "clusters"}), now("indexes", {"part": "Train"})
+    (('library', {'n': 'notes', 'part': 'indexes'}), ('map', {'part': 'clusters'}), ('models', {'part': 'Train'}))
+    """
+    page, part = MOVED[path]
+    rest = {name: value for name, value in query.items() if name != "kind"}
+    if path == "indexes" and "part" in query:
+        return "models", rest
+    if path == "groups" and query.get("kind") in ("clusters", "labels"):
+        page, part = "map", query["kind"]
+    return page, {**rest, "part": part}
 
 
 def link(

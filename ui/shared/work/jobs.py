@@ -70,6 +70,8 @@ class Job:
     at: str = field(default_factory=lambda: f"{datetime.now():%H:%M}")  # of the day, where the server is
     stop: threading.Event = field(default_factory=threading.Event)
     serial: int = field(default_factory=count(1).__next__)
+    expected: int = 0  # passages, by a survey; 0 where nothing is known
+    commits: list[tuple[float, int]] = field(default_factory=list)  # when the passages grew, by the same clock, and to
 
     @property
     def name(self) -> str:
@@ -84,6 +86,8 @@ class Job:
     def report(self, progress: Progress) -> None:
         """Called by the work at each step. Raises Stopped if a person has stopped it, or the server ends."""
         self.progress = progress
+        if progress.passages > (self.commits[-1][1] if self.commits else 0):
+            self.commits.append((time.monotonic(), progress.passages))
         if self.stop.is_set() or server_ends():
             raise Stopped
 
@@ -139,9 +143,18 @@ def history() -> list[Job]:
         return [job for job in reversed(_history()) if job.state != "running"]
 
 
-def start(key: Key, what: str, work: Work, *, stoppable: bool = True, announced: bool = True, about: str = "") -> Job:
+def start(
+    key: Key,
+    what: str,
+    work: Work,
+    *,
+    stoppable: bool = True,
+    announced: bool = True,
+    about: str = "",
+    expected: int = 0,
+) -> Job:
     """Begin work on an index, or under a key. Raises SemsearchError while other work on it runs."""
-    jobs, place, job = _jobs(), _place(key), Job(key, what, stoppable, announced, about)
+    jobs, place, job = _jobs(), _place(key), Job(key, what, stoppable, announced, about, expected=expected)
     with LOCK:
         check_idle(key)
         _forget(place)  # so that the newest comes last

@@ -11,26 +11,77 @@ from .jobs import Job, Outcome
 
 MOST_NAMED = 20  # skipped files in the report of a dry run
 LEAST_SHARE, LEAST_SECONDS = 0.02, 3.0  # done before the time that is left is told
+WINDOW, FEW = 30.0, 3  # seconds, and commits, that a rate is measured over
+IN_ENCODER = 256  # passages: about a batch was read, but is not stored
 
 
 def share(job: Job) -> float:
     """The part that is done, from 0 to 1; 0 where that is not known."""
-    step = job.progress
-    return min(step.done / step.total, 1.0) if step and step.total else 0.0
+    if expected := _expected(job):
+        return min(_passages(job) / expected, 1.0)
+    return _read(job.progress)
 
 
 def status(job: Job) -> str:
     """What is done of all, how fast, and how long it will still take."""
-    step, took = job.progress, time.monotonic() - job.began
-    parts = [] if step is None else [_counts(step), *_rates(step, took)]
-    done = share(job)
-    left = took * (1 - done) / done if done > LEAST_SHARE and took > LEAST_SECONDS else 0.0
-    parts.append(f"{duration(left)} left" if left >= 1 else duration(took))  # what was read may still be encoded
+    step, now = job.progress, time.monotonic()
+    parts = [] if step is None else [_counts(step)]
+    if expected := _expected(job):
+        parts = [f"{_passages(job):,} of about {expected:,} passages", *parts]
+    elif step is not None and step.passages:
+        parts.append(f"{step.passages:,} passages")
+    rate = _rate(job)
+    parts += [f"{rate:,.0f} a second" if rate >= 10 else f"{rate:.1f} a second"] if rate else []
+    parts.append(_left(job, rate, now))
     if job.stop.is_set():
         parts.append("stopping …")
     elif not job.stoppable:
         parts.append(f"cannot be stopped: {job.about}".removesuffix(": "))
     return " · ".join(filter(None, parts))
+
+
+def _left(job: Job, rate: float, now: float) -> str:
+    """The time left: of passages by their latest rate, of anything else by the share that is done."""
+    if expected := _expected(job):
+        if not rate:
+            return "estimating …"
+        at, passages = job.commits[-1]
+        left = (expected - passages) / rate - (now - at)
+        return f"{duration(left)} left" if left >= 1 else "nearly done"
+    took, done = now - job.began, _read(job.progress)
+    left = took * (1 - done) / done if done > LEAST_SHARE and took > LEAST_SECONDS else 0.0
+    return f"{duration(left)} left" if left >= 1 else duration(took)  # what was read may still be encoded
+
+
+def _read(step: Progress | None) -> float:
+    return min(step.done / step.total, 1.0) if step and step.total else 0.0
+
+
+def _passages(job: Job) -> int:
+    return job.commits[-1][1] if job.commits else 0
+
+
+def _expected(job: Job) -> int:
+    """How many passages there will be: at first by the survey, the more was read the more by what that has come to.
+
+    What was read last may be in the encoder still, so that the part that was read is taken for a little less.
+    """
+    if not job.expected or not job.commits:
+        return job.expected
+    read, passages = _read(job.progress), _passages(job)
+    seen = (passages + IN_ENCODER) / read if read else job.expected
+    unread = (1 - read) ** 2  # the weight of the survey
+    return max(passages, round(unread * job.expected + (1 - unread) * seen))
+
+
+def _rate(job: Job) -> float:
+    """Passages a second between the commits of the last WINDOW seconds; 0 before there are two, or as many as FEW."""
+    if len(job.commits) < 2:
+        return 0.0
+    last, passages = job.commits[-1]
+    recent = [each for each in job.commits if last - each[0] <= WINDOW]
+    first, before = recent[0] if len(recent) >= FEW else job.commits[-min(FEW, len(job.commits))]
+    return (passages - before) / max(last - first, 0.1)
 
 
 def _counts(step: Progress) -> str:
@@ -39,13 +90,6 @@ def _counts(step: Progress) -> str:
     if step.unit == "bytes" or step.total == 1_000:  # parts of something, whose number says nothing
         return f"{step.done / step.total:.0%}" if step.total else ""
     return f"{step.done:,} of {step.total:,} {step.unit}" if step.total else f"{step.done:,} {step.unit}"
-
-
-def _rates(step: Progress, took: float) -> list[str]:
-    if not step.passages:
-        return []
-    rate = step.passages / max(took, 0.1)
-    return [f"{step.passages:,} passages", f"{rate:,.0f} a second" if rate >= 10 else f"{rate:.1f} a second"]
 
 
 def duration(seconds: float) -> str:
@@ -70,7 +114,7 @@ def outcome(report: SyncReport) -> Outcome:
         return Outcome(text, (*report.warnings, *named))
     text = f"{counts}; {report.passages:,} passages in all, {report.took_s:.1f} s."
     if skipped:
-        text += f" {skipped:,} skipped: the page Documents lists them with reasons."
+        text += f" {skipped:,} skipped: the library lists them with reasons."
     if report.left_out:
         text += f" Left out: {letters_by_kind(report.left_out)}."
     return Outcome(text, report.warnings)

@@ -16,6 +16,16 @@ STAYS = "It stays when the files are read again. Search can filter by it."
 Tags = Mapping[str | None, Sequence[str]]  # documents by the value that they get; None removes the key
 
 
+def form(place: str, name: str, documents: list[str]) -> None:
+    """Fields for a key and a value, and the button that writes them to these documents; keys begin with `place`."""
+    st.caption(f"Writes to the metadata of {count(len(documents), 'document')}. {STAYS}")
+    key = key_field(place, "tag")
+    value = st.text_input("Value", key=f"{place}.value", placeholder="e.g. to read", help="Empty: removes the key.")
+    value = value.strip()
+    label = f"Set {key or '…'} to {value}" if value else f"Remove {key or '…'}"
+    button(place, label, name, key, {value or None: documents})
+
+
 def key_field(form: str, usual: str) -> str:
     """The field for the metadata key; its own key begins with `form`."""
     return st.text_input("Metadata key", usual, key=f"{form}.key", help=STAYS).strip()

@@ -1,4 +1,4 @@
-"""The page of indexes: making, checking, copying, removing."""
+"""The indexes in the library: checking, copying, renaming, removing; making one is the panel's."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from helpers.pages import again, click, ended, opened, rows, said
+from helpers.pages import again, click, ended, opened, said
 from streamlit.testing.v1 import AppTest
 
-from semsearch import Document, Encoder, Index, Progress, admin
+from semsearch import Document, Index, Progress, admin
 from semsearch.encoders.hashing import HashingEncoder
 
 HOSTILE = "<b>x"
 DOCUMENTS = [Document("a.txt", "A diesel engine."), Document("b.txt", "Bread and salt.")]
-shown = partial(opened, "indexes")
+shown = partial(opened, "library", part="indexes")
 
 
 def reembed(page: AppTest, encoder: str, *, keep: bool = False) -> AppTest:
@@ -68,75 +68,37 @@ def test_an_index_of_own_vectors_has_no_such_form(home: Path) -> None:
     assert [each for each in shown(n="notes").selectbox if each.key == "reembed.encoder notes"] == []
 
 
-def created(name: str) -> AppTest:
-    """The page after an index with this name has been made by it, with `hashing` and the options untouched."""
-    page = shown()
-    page.text_input(key="new.name").set_value(name)
-    page.selectbox(key="new.encoder").set_value("hashing")
-    click(page, "Create it")
-    assert ended(name) == "done"
-    return page
+def cards(page: AppTest) -> str:
+    """What the cards of the indexes say."""
+    return "\n".join(each.value.replace("\\", "") for each in page.caption)
 
 
 def test_every_index_is_shown_with_its_encoder_and_what_serves_it(notes: Path) -> None:
     page = shown()
-    [row] = rows(page, "backend")
-    assert (row["index"], row["documents"], row["passages"], row["encoder"]) == ("notes", 2, 2, "hashing")
-    assert row["size"] > 0
-    assert any("exact search" in each.value for each in page.caption)
+    assert "2 documents, 2 passages" in cards(page) and "hashing · exact search" in cards(page)
+    assert [each.label for each in page.button if str(each.key).startswith("choose ")] == ["notes"]
 
 
 def test_an_index_that_cannot_be_read_says_why_and_hides_no_other(notes: Path, home: Path) -> None:
     (home / "broken").mkdir()
     (home / "broken" / "store.db").write_bytes(b"not a database, and long enough to look at" * 100)
-    page = shown()
-    broken, whole = rows(page, "backend")
-    assert broken["encoder"].startswith("cannot be read: ")
-    assert whole["documents"] == 2
+    page = shown(n="notes")
+    assert "cannot be read: " in cards(page) and "2 documents, 2 passages" in cards(page)
     assert "Traceback" not in said(page)
 
 
-def test_an_index_is_made_with_an_encoder_of_the_list(home: Path) -> None:
-    page = shown()
-    assert "no index yet" in said(page)
-    page.text_input(key="new.name").set_value("new")
-    page.selectbox(key="new.encoder").set_value("hashing")
-    click(page, "Create it")
-    assert ended("new") == "done"
-    assert "add documents" in said(again(page))
-    [row] = rows(page, "backend")
-    assert (row["index"], row["encoder"], row["documents"]) == ("new", "hashing", 0)
-    assert "why" not in row
+def test_a_card_makes_its_index_the_current_one(notes: Path) -> None:
+    Index.create("alpha", encoder="hashing").close()
+    page = shown(n="notes")
+    click(page, "alpha")
+    assert page.query_params["n"] in ("alpha", ["alpha"]) and page.text_input(key="new name alpha").value == "alpha"
 
 
-def test_a_new_index_is_the_current_one(notes: Path) -> None:
-    page = created("alpha")
-    assert again(page).selectbox(key="n").value == "alpha" and "any more" not in said(page)
-
-
-@pytest.mark.parametrize(
-    ("name", "encoder", "why"),
-    [
-        ("", "hashing", "needs a name"),
-        ("../up", "hashing", "needs a name"),
-        ("-x", "hashing", "cannot be the name"),
-        ("notes", "hashing", "already"),
-        ("new", "nosuch", "No encoder is called"),
-    ],
-)
-def test_an_index_that_cannot_be_made_is_a_sentence(
-    name: str, encoder: str, why: str, notes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    known = [*Encoder.catalogue(), {**Encoder.catalogue()[0], "name": "nosuch"}]
-    monkeypatch.setattr(Encoder, "catalogue", staticmethod(lambda: known))
-    page = shown()
-    page.text_input(key="new.name").set_value(name)
-    page.selectbox(key="new.encoder").set_value(encoder)
-    click(page, "Create it")
-    ended("new")
-    told = said(page)
-    assert why in told + said(again(page))
-    assert admin.names() == ["notes"]
+def test_an_index_says_how_much_of_it_its_encoder_reads(home: Path) -> None:
+    texts = ("Das Brot muss eine Stunde im Ofen bleiben.", "Der Hund läuft über die Straße.", "Wie alt ist das Haus?")
+    with Index.create("notes") as index:
+        index.add([Document(f"{at}.txt", text) for at, text in enumerate(texts)])
+    assert "all-MiniLM-L6-v2, which reads 33% of it" in cards(shown(n="notes"))
 
 
 def test_verify_and_compact_say_what_they_found(notes: Path) -> None:
@@ -212,38 +174,6 @@ def test_an_index_that_is_written_to_is_not_removed(notes: Path) -> None:
     assert notes.exists()
 
 
-def test_an_index_is_made_as_the_options_say(home: Path) -> None:
-    page = shown()
-    page.text_input(key="new.name").set_value("new")
-    page.selectbox(key="new.encoder").set_value("hashing")
-    page.selectbox(key="new.kind").set_value("markdown")
-    page.number_input(key="new.size").set_value(64)
-    page.number_input(key="new.overlap").set_value(8)
-    page.selectbox(key="new.backend").set_value("exact")
-    click(page, "Create it")
-    assert ended("new") == "done"
-    with Index.open("new") as index:
-        recipe = index.info()["recipe"]
-    assert recipe["splitter"] == {"kind": "markdown", "size": 64, "overlap": 8}
-    assert recipe["backend"] == "exact"
-
-
-def test_untouched_options_are_those_of_the_command_line(home: Path) -> None:
-    created("new")
-    Index.create("usual", encoder="hashing").close()
-    with Index.open("new") as made, Index.open("usual") as usual:
-        assert made.info()["recipe"] == usual.info()["recipe"]
-
-
-def test_options_that_cannot_be_are_a_sentence_and_nothing_is_made(home: Path) -> None:
-    page = shown()
-    page.text_input(key="new.name").set_value("new")
-    page.selectbox(key="new.encoder").set_value("hashing")
-    page.number_input(key="new.overlap").set_value(500)
-    assert "does not fit" in said(click(page, "Create it"))
-    assert not admin.names()
-
-
 def test_an_index_gets_another_name_and_the_page_follows(notes: Path, home: Path) -> None:
     Index.create("alpha", encoder="hashing").close()
     page = shown(n="notes")
@@ -251,7 +181,7 @@ def test_an_index_gets_another_name_and_the_page_follows(notes: Path, home: Path
     click(page, "Rename it")
     assert "notes was renamed to zeta" in said(page)
     assert page.selectbox(key="n").value == "zeta"
-    assert [row["index"] for row in rows(page, "backend")] == ["alpha", "zeta"]
+    assert [each.label for each in page.button if str(each.key).startswith("choose ")] == ["alpha", "zeta"]
     assert (home / "zeta" / "store.db").exists() and not (home / "notes").exists()
     assert _texts("zeta") == ["A diesel engine.", "Bread and salt."]
 

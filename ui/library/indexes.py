@@ -1,4 +1,4 @@
-"""Indexes: what there is, how to make, check, rename and remove them."""
+"""The indexes: what there is, how to check, rename and remove them."""
 
 from __future__ import annotations
 
@@ -7,57 +7,61 @@ from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Index, SemsearchError, admin
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..shared import index_picker, messages, pool, tables, widgets
+from ..shared import index_picker, messages, pool, widgets
 from ..shared.messages import plain, size
 from ..shared.work import jobs
-from . import new_index, reembed
+from . import reembed, restore
 
+COLUMNS, ALL = 3, 0.995  # cards beside each other; the share that is all
 Work = Callable[[Path, jobs.Report], jobs.Outcome]
 
 
-def page() -> None:
-    """The page."""
-    messages.outcome_of_click()
+def show(row: DeltaGenerator) -> None:
+    """A card for each index, what can be done with the current one, and a way in for one from elsewhere."""
+    name = index_picker.index()
     names = admin.names()
-    if names:
-        columns = {"size": tables.BYTES, "documents": tables.COUNT, "passages": tables.COUNT}
-        tables.show([_row(name) for name in names], columns)
-        name = index_picker.index()
-        with messages.errors():
-            if name is not None:
-                _index(name, pool.index(name).info())
-    else:
-        messages.info("There is no index yet. Create one, then add documents to it.")
-    with st.expander("Create an index", icon=":material/add:", expanded=not names):
-        new_index.create()
-    with st.expander("Restore a dump, or copy an index from another folder", icon=":material/unarchive:"):
-        new_index.restore()
-    home = pool.home()
-    messages.caption(f"Indexes in {home}. For those of another home: semsearch --home DIR ui")
+    for start in range(0, len(names), COLUMNS):
+        for place, each in zip(st.columns(COLUMNS), names[start : start + COLUMNS], strict=False):
+            with place.container(border=True, height="stretch", key=f"card {each}"):
+                _card(each, current=each == name)
+    with row.popover("Restore or copy", icon=":material/unarchive:"):
+        restore.form()
+    with messages.errors():
+        if name is not None:
+            _index(name, pool.index(name).info())
+    messages.caption(f"Indexes in {pool.home()}. For those of another home: semsearch --home DIR ui")
 
 
-def _row(name: str) -> JsonObject:
-    """An index in a row; of one that cannot be read, the reason."""
+def _card(name: str, *, current: bool) -> None:
+    """An index in a few lines; of one that cannot be read, the reason."""
+    label, icon = plain(messages.one_line(name, 40)), "radio_button_checked" if current else "database"
+    widgets.button(label, icon, index_picker.choose, ([name],), key=f"choose {name}", kind="tertiary")
     try:
-        info = pool.index(name).info()
+        index = pool.index(name)
+        info = index.info()
     except SemsearchError as error:
-        empty = dict.fromkeys(("documents", "passages", "encoder", "size", "backend", "last run"))
-        return {"index": name, **empty, "encoder": f"cannot be read: {messages.sentence(error)}"}
-    current = info["spaces"][0]
-    return {
-        "index": name,
-        "documents": info["documents"],
-        "passages": info["passages"],
-        "encoder": current["encoder"]["name"],
-        "size": info["bytes"],
-        "backend": _backend(current),
-        "last run": (info["last_run"] or {}).get("at", "")[:16].replace("T", " "),
-    }
+        messages.caption(f"cannot be read: {messages.sentence(error)}")
+        return
+    space = info["spaces"][0]
+    last = (info["last_run"] or {}).get("at", "")[:16].replace("T", " ")
+    health = "being written" if jobs.busy(name) else f"updated {last} UTC" if last else "never updated from a folder"
+    counts = f"{count(info['documents'], 'document')}, {count(info['passages'], 'passage')}, {size(info['bytes'])}"
+    messages.caption(counts)
+    messages.caption(f"{space['encoder']['name']}{_read(pool.state(index), index)} · {_backend(space)}")
+    messages.caption(health)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _read(state: tuple[str, int, int], _index: Index) -> str:
+    """The share of the texts that the encoder reads, where that is not all."""
+    share = admin.share_read(_index) if len(_index) else None
+    return "" if share is None or share > ALL else f", which reads {share:.0%} of it"
 
 
 def _backend(space: JsonObject) -> str:
@@ -75,8 +79,9 @@ def _index(name: str, info: JsonObject) -> None:
     for space in info["spaces"]:
         encoder = space["encoder"]
         encoded = f"{encoder['name']}, {space['dim']} dimensions, fingerprint {encoder['fingerprint'][:12]}"
+        why = f": {space['why']}" if space["why"] != "empty" else ""  # as it was when it was chosen
         if space["state"] == "current":
-            messages.caption(f"{encoded} · {_backend(space)}: {space['why']} · {split}")
+            messages.caption(f"{encoded} · {_backend(space)}{why} · {split}")
         else:
             there = f"vectors of {space['vectors']:,} of {count(info['passages'], 'passage')}"
             messages.caption(f"{STATES[space['state']]}: {encoded} · {there}")

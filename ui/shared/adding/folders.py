@@ -1,28 +1,30 @@
-"""Folders to choose from, as a person would type them, and the sample that comes with semsearch."""
+"""Folders that complete what is typed, as a person would type them, and the sample that comes with semsearch."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 
-MOST = 400  # folders in the list
+MOST = 6
 SAMPLE = (Path("sample"), Path("..", "scripts", "sample"))  # installed, and in a checkout
 
 
 def suggested(typed: str) -> list[str]:
-    """Folders whose names complete what is typed: those of the home and the present folder, and below `typed`."""
-    below = [expanded(typed)] if typed else []
-    levels = [*below, *(folder for start in below for folder in _folders(start)), Path.home(), Path.cwd()]
-    folders = (folder for start in levels for folder in _folders(start))
-    return list(dict.fromkeys(map(shortened, islice(folders, MOST))))
+    """Folders whose names have what is typed last, those that begin so first; then those inside the typed folder."""
+    head, slash, last = typed.rpartition("/")
+    places = [expanded(head or "/")] if slash else [Path.home(), Path.cwd()]
+    named = [each for place in places for each in _folders(place) if last.casefold() in each.name.casefold()]
+    named.sort(key=lambda each: not each.name.casefold().startswith(last.casefold()))
+    inside = _folders(expanded(typed)) if last not in ("", "~") else ()
+    every = dict.fromkeys(map(shortened, [*named, *inside]))
+    return [each for each in every if each != typed.rstrip("/")][:MOST]
 
 
 def _folders(place: Path) -> Iterator[Path]:
     """The folders directly in a place, sorted, without hidden ones; none where it cannot be read."""
-    with suppress(OSError), os.scandir(place) as entries:
+    with suppress(OSError, ValueError), os.scandir(place) as entries:
         yield from sorted(Path(each.path) for each in entries if each.name[0] != "." and _is_folder(each))
 
 
@@ -45,5 +47,5 @@ def shortened(place: Path) -> str:
 
 def sample() -> Path:
     """The folder of the sample. Raises StopIteration where it was not installed."""
-    here = Path(__file__).resolve().parents[1]
+    here = Path(__file__).resolve().parents[2]
     return next((here / each).resolve() for each in SAMPLE if (here / each / "engines").is_dir())

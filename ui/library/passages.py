@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from html import escape
 from itertools import pairwise
 
 import streamlit as st
@@ -13,43 +12,31 @@ from semsearch import Index, SemsearchError
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..shared import messages, pool, tables, widgets
+from ..shared import index_picker, messages, navigation, pool, tables, widgets
 from ..shared.messages import plain
 
 MOST_COUNTED = 1_000  # passages whose tokens are counted: some tenths of a second
-AT_ONCE = 50  # in the browser
 NO_LIMIT = 100_000  # tokens; a limit beyond it is not worth mentioning
-VIEWS = ("text", "table")
-STYLE = """<style>
-.cut { border-left: 4px solid rgb(0 114 178); padding: 0 0 0 0.8rem; margin: 0 0 0.9rem; }
-.cut:nth-of-type(even) { border-left-color: rgb(230 159 0); }
-.cut .where { font-size: 0.8rem; opacity: 0.75; overflow-wrap: anywhere; }
-.cut .words { white-space: pre-line; overflow-wrap: anywhere; line-height: 1.5; }
-.cut .again { background: rgb(250 190 40 / 28%); border-radius: 3px; }
-</style>"""
 
 
 def show(name: str, document: str) -> None:
-    """The passages of a document one below the other or as a table, with places and tokens."""
+    """The passages of a document as a table, with places and tokens."""
     with messages.errors():
         index = pool.index(name)
         own, info = index.passages(document), index.info()
         tokens = _tokens(index, [each["text"] for each in own])
         limit = (info["spaces"] or [{"encoder": {}}])[0]["encoder"].get("max_tokens", NO_LIMIT)
-        st.subheader(plain(document))
+        row = widgets.row()
+        row.subheader(plain(document), anchor=False)
+        if own:
+            parameters = {index_picker.KEY: name, "open": f"{name}/{own[0]['id']}"}
+            navigation.link("", parameters, label="Open in the reader", icon="chrome_reader_mode", place=row)
         messages.caption(_summary(info["recipe"].get("splitter", {}), own, tokens))
         if not own:
             messages.info("It has no text, so nothing in it can be found.")
             return
         _warn(tokens, limit)
-        view = widgets.choice("Show as", VIEWS, "view", bind=None)
-        rows = [_row(at, each, own, tokens) for at, each in enumerate(own)]
-        if view == "table":
-            _table(rows, limit)
-            return
-        st.html(STYLE + "".join(_html(row, limit) for row in rows[:AT_ONCE]))
-        if len(rows) > AT_ONCE:
-            st.caption(f"The first {AT_ONCE} of {len(rows):,}. The table has them all.")
+        _table([_row(at, each, own, tokens) for at, each in enumerate(own)], limit)
 
 
 def _table(rows: Sequence[JsonObject], limit: int) -> None:
@@ -68,17 +55,6 @@ def _row(at: int, passage: JsonObject, passages: Sequence[JsonObject], tokens: l
     repeated = max(0, passages[at - 1]["end"] - passage["start"]) if at else 0
     counted = {"tokens": tokens[at] if tokens else None, "repeated": repeated}
     return {"#": passage["id"], **place, **counted, "text": passage["text"]}
-
-
-def _html(row: JsonObject, limit: int) -> str:
-    """A passage with its place; the overlap with the previous one is marked."""
-    of = f" of {limit:,}" if limit < NO_LIMIT else ""
-    place = [f"#{row['#']}", *(f"{key} {row[key]}" for key in ("page", "line") if row[key] is not None)]
-    place += [] if row["tokens"] is None else [f"{row['tokens']:,}{of} tokens"]
-    where = escape(" · ".join([*place, row["heading"]] if row["heading"] else place))
-    again, text = escape(row["text"][: row["repeated"]]), escape(row["text"][row["repeated"] :])
-    overlap = f'<span class="again">{again}</span>' if again else ""
-    return f'<div class="cut"><div class="where">{where}</div><div class="words">{overlap}{text}</div></div>'
 
 
 def _tokens(index: Index, texts: list[str]) -> list[int] | None:

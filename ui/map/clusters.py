@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -30,8 +31,9 @@ COLUMNS = {
 
 def show(name: str, row: DeltaGenerator) -> None:
     """The clusters of an index, the documents of a chosen one, and all of them over time."""
-    hint = "0: chosen by the mean silhouette of the documents"
-    k = int(row.number_input("Clusters", 0, MOST, 0, key="k", bind=URL, width=130, help=hint))
+    hint = "As many as have the best mean silhouette of the documents, unless you say how many."
+    options: Any = {"key": "k", "bind": URL, "width": 150, "placeholder": "as many as fit", "help": hint}
+    k = int(row.number_input("Clusters", 0, MOST, None, **options) or 0)
     index = pool.index(name)
     state = pool.state(index)
 

@@ -1,4 +1,4 @@
-"""The documents page: what an index holds and lacks, and the work that runs behind the page."""
+"""The documents in the library: what an index holds and lacks, and the work that runs behind the page."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.pages import again, at_home, click, ended, opened, rows, said
+from helpers.pages import again, at_home, click, ended, opened, rows, said, until
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Fields, Index, Progress, Rules, Splitter, SyncOptions, admin
 
 HOSTILE = "<img src=x onerror=alert(2)> **bold** [l](javascript:alert(3)) :red[r] $x$.md"
-shown = partial(opened, "documents")
+shown = partial(opened, "library")
 DOCUMENTS = [
     Document("cars/diesel.txt", "A diesel engine ignites fuel. It has no spark.", {"year": 1990}, title="The diesel"),
     Document("cars/petrol.txt", "A petrol engine has a spark plug.", {"year": 2000}, title="The petrol engine"),
@@ -49,8 +49,8 @@ def follow(place: Path) -> None:
         index.sync(place)
 
 
-def test_without_an_index_the_page_says_where_to_make_one(home: Path) -> None:
-    assert "no index yet" in said(shown())
+def test_without_an_index_the_page_has_the_panel_that_makes_one(home: Path) -> None:
+    assert [each.label for each in shown().text_input if each.key == "add.path"] == ["Folder or file on this machine"]
 
 
 def test_the_table_shows_every_document_with_what_is_known_of_it(notes: Path) -> None:
@@ -58,7 +58,7 @@ def test_the_table_shows_every_document_with_what_is_known_of_it(notes: Path) ->
     diesel = next(row for row in rows(page, "id") if row["id"] == "cars/diesel.txt")
     assert diesel["title"] == "The diesel"
     assert (diesel["passages"], diesel["size"] > 0, diesel["metadata"]) == (1, True, "year: 1990")
-    assert "3 documents" in page.caption[0].value
+    assert any("3 documents" in each.value for each in page.caption)
 
 
 def test_a_record_without_a_title_is_called_by_its_file_and_its_id(notes: Path, home: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_folder_is_added_in_the_background_and_what_was_skipped_says_why(notes
     page = shown()
     page.text_input(key="add.path").set_value(str(folder))
     page.multiselect(key="add.include").set_value(["*.md", "*.pdf"])
-    click(page, "Add it")
+    click(again(page), "Add to notes")
     assert ended("notes") == "done"
     assert "3 added" in said(again(page))
     assert "c.txt" not in ids(page)
@@ -119,16 +119,18 @@ def test_a_folder_is_added_in_the_background_and_what_was_skipped_says_why(notes
     assert "3 added" not in said(page)
 
 
-@pytest.mark.parametrize(
-    ("path", "why"), [("nowhere", "no file or folder"), ("", "path is missing"), ("/", "whole disk")]
-)
-def test_a_folder_that_cannot_be_added_is_a_sentence(path: str, why: str, notes: Path) -> None:
+@pytest.mark.parametrize(("path", "why"), [("nowhere", "does not exist"), ("", ""), ("/", "whole disk")])
+def test_a_folder_that_cannot_be_added_is_told_beside_the_field_and_never_a_job(
+    path: str, why: str, notes: Path
+) -> None:
+    from semsearch_ui.shared.work import jobs
+
     page = shown()
     page.text_input(key="add.path").set_value(path)
-    click(page, "Add it")
-    ended("notes")
-    assert why in said(again(page)) + said(click(shown(), "Add it"))
-    assert len(ids(page)) == 3
+    until(lambda: not any("Counting" in each.value for each in again(page).info))
+    assert why in "".join(each.value.replace("\\", "") for each in page.caption)
+    assert page.button(key="add").disabled
+    assert jobs.last("notes") is None and len(ids(page)) == 3
 
 
 def test_update_finds_what_changed_and_what_is_gone(notes: Path, folder: Path) -> None:
@@ -172,10 +174,10 @@ def test_a_folder_is_read_by_the_options_that_the_command_line_has(notes: Path, 
     page.text_input(key="add.text").set_value("words")
     page.text_input(key="add.id").set_value("name")
     page.multiselect(key="add.meta").set_value(["year"])
-    click(page, "Preview additions")
+    click(again(page), "Preview additions")
     assert ended("notes") == "done"
     assert "It would be: 1 added" in said(again(page))
-    click(page, "Add it")
+    click(page, "Add to notes")
     assert ended("notes") == "done"
     row = next(row for row in rows(again(page), "id") if row["id"] == "r1")
     assert row["metadata"].startswith("year: 7")
@@ -184,7 +186,7 @@ def test_a_folder_is_read_by_the_options_that_the_command_line_has(notes: Path, 
 
 
 def test_every_option_of_the_page_is_what_the_command_line_calls_so() -> None:
-    from semsearch_ui.documents import read_options
+    from semsearch_ui.shared.adding import read_options
 
     state = {"x.include": ["*.md"], "x.exclude": [], "x.ignored": True, "x.most": 0.5, "x.kind": None,
              "x.sql": "SELECT 1", "x.meta": [], "x.text": " ", "x.id": None, "x.yes": True}  # fmt: skip
@@ -213,7 +215,7 @@ def test_dropped_files_become_documents(notes: Path) -> None:
     records, broken = b'{"id": "r1", "text": "one"}\n', b"\x89PNG\0"
     given = [("../../up.md", b"# Up\n\nA text.", ""), ("rows.jsonl", records, ""), ("x.png", broken, "")]
     page.file_uploader(key="add.files").set_value(given)
-    click(page, "Add them")
+    click(again(page), "Add to notes")
     assert ended("notes") == "done"
     again(page)
     assert {"up.md", "r1"} <= set(ids(page))
@@ -235,7 +237,7 @@ def test_each_dropped_file_is_a_document_or_is_told_whatever_its_name(notes: Pat
     page.file_uploader(key="add.files").set_value(
         [(name, b"" if name == "empty.md" else f"Text of {name!r}.".encode(), "") for name in names]
     )
-    click(page, "Add them")
+    click(again(page), "Add to notes")
     assert ended("notes") == "done"
     again(page)
     there = set(ids(page)) - {each.id for each in DOCUMENTS}
@@ -249,9 +251,9 @@ def test_dropped_files_are_read_by_options_and_an_update_leaves_them_alone(notes
     follow(folder)
     page = shown()
     page.file_uploader(key="add.files").set_value([("rows.csv", b"name,words\nr1,one two\n", "")])
-    page.text_input(key="drop.text").set_value("words")
-    page.text_input(key="drop.id").set_value("name")
-    click(page, "Add them")
+    page.text_input(key="add.text").set_value("words")
+    page.text_input(key="add.id").set_value("name")
+    click(again(page), "Add to notes")
     assert ended("notes") == "done"
     click(again(page), "Update")
     assert ended("notes") == "done"
@@ -300,7 +302,7 @@ def test_a_job_uses_the_encoder_that_the_open_index_has_loaded(home: Path, monke
     pool.index("notes").search("engine")
     page = shown()
     page.file_uploader(key="add.files").set_value([("new.md", b"Something new.", "")])
-    click(page, "Add them")
+    click(again(page), "Add to notes")
     assert ended("notes") == "done"
     assert pool.index("notes").search("something new", k=1)[0].document == "new.md"
     assert loaded == ["hashing"]
@@ -418,6 +420,17 @@ def test_work_that_cannot_be_stopped_says_why(notes: Path) -> None:
     assert "Stop" not in [each.label for each in page.button]
 
 
+def test_the_chosen_documents_are_tagged_and_open_in_the_reader(notes: Path) -> None:
+    page = shown(chosen="cars/diesel.txt", n="notes")
+    [link] = [each for each in page.get("page_link") if each.proto.label == "Open in the reader"]
+    assert "open=notes%2F1" in link.proto.query_string
+    page.text_input(key="library.value").set_value("to read")
+    click(again(page), "Set tag to to read")
+    assert ended("notes") == "done"
+    with Index.open("notes", encoder="hashing") as index:
+        assert index.matching(where="tag = 'to read'") == ["cars/diesel.txt"]
+
+
 def test_all_that_a_filter_shows_can_be_deleted(notes: Path) -> None:
     page = click(shown(glob="cars/*"), "Delete all that match the filters (2)")
     click(page, "Delete 2 documents")
@@ -428,25 +441,18 @@ def test_all_that_a_filter_shows_can_be_deleted(notes: Path) -> None:
 def test_a_chosen_document_shows_its_passages_and_how_they_were_cut(notes: Path) -> None:
     page = shown(chosen="cars/diesel.txt")
     assert any("split at sentences, at most 192 tokens" in each.value.replace("\\", "") for each in page.caption)
-    assert "A diesel engine ignites fuel. It has no spark." in page.get("html")[0].proto.body
-    page.segmented_control(key="view").set_value("table")
-    [row] = rows(again(page), "start")
+    [row] = rows(page, "start")
     assert (row["start"], row["end"], row["text"]) == (0, 46, DOCUMENTS[0].text)
     assert row["tokens"] > 5
 
 
-def test_what_a_passage_repeats_of_the_one_before_is_marked_and_none_of_it_is_markup(home: Path) -> None:
+def test_what_a_passage_repeats_of_the_one_before_is_told(home: Path) -> None:
     text = " ".join(f"Sentence <b>number</b> {number} is here." for number in range(40))
     with Index.create("notes", encoder="hashing", splitter=Splitter("sentences", 30, 10)) as index:
         index.add([Document("long", text), Document("blank", "")])
     page = shown(chosen="long")
-    body = page.get("html")[0].proto.body
-    assert "&lt;b&gt;number&lt;/b&gt;" in body
-    assert "<b>" not in body
-    assert body.count('<span class="again">') > 3
     assert any("begin with the end of the one before" in each.value for each in page.caption)
-    page.segmented_control(key="view").set_value("table")
-    first, second, *_ = rows(again(page), "start")
+    first, second, *_ = rows(page, "start")
     assert (first["repeated"], second["repeated"]) == (0, first["end"] - second["start"])
     page.multiselect(key="chosen").set_value(["blank"])
     assert "nothing in it can be found" in said(again(page))
@@ -454,7 +460,7 @@ def test_what_a_passage_repeats_of_the_one_before_is_marked_and_none_of_it_is_ma
 
 def test_ticked_rows_are_the_chosen_documents_and_a_row_that_is_gone_is_none() -> None:
     page = AppTest.from_string(
-        "from semsearch_ui.documents import page\npage.choose(['a', 'b'], [1, 5])", default_timeout=120
+        "from semsearch_ui.library import documents\ndocuments.choose(['a', 'b'], [1, 5])", default_timeout=120
     )
     assert again(page).session_state["chosen"] == ["b"]
 
@@ -505,7 +511,7 @@ def test_without_a_choice_the_first_index_with_documents_is_shown(notes: Path) -
 def test_an_index_that_is_removed_behind_the_page_is_a_sentence(notes: Path) -> None:
     page = shown()
     admin.remove("notes")
-    assert "no index yet" in said(again(page))
+    assert not ids(again(page)) and page.text_input(key="add.path").value == ""
     with Index.create("notes", encoder="hashing") as index:
         index.add([Document("new.txt", "A text.")])
     assert ids(again(page)) == ["new.txt"]

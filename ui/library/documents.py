@@ -1,4 +1,4 @@
-"""Documents: what an index contains, and what was skipped; adding, updating and deleting in the background."""
+"""The documents of an index, and what was skipped; adding, updating, tagging and deleting in the background."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Index
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..shared import examples, index_picker, messages, pool, tables, widgets
+from ..shared import examples, index_picker, messages, navigation, pool, tables, widgets
 from ..shared.messages import plain, size
 from ..shared.widgets import URL
-from ..shared.work import jobs
-from . import add, passages, skipped
+from ..shared.work import jobs, tagging
+from . import passages, skipped, sources
 
 ROWS = 200  # of the table at a time
 MOST_NAMED = 5  # documents in the confirmation of a deletion
@@ -47,8 +48,9 @@ COLUMNS = {  # all of them, in order
 }
 
 
-def page() -> None:
-    """The page."""
+def show(row: DeltaGenerator) -> None:
+    """The documents of the current index; `row` is for the buttons."""
+    navigation.uses("add")
     name = index_picker.index()
     if name is None:
         return
@@ -56,9 +58,9 @@ def page() -> None:
         index = pool.index(name)
         info = index.info()
         messages.caption(f"{name} · {_summary(info, busy=jobs.busy(name))}")
-        add.controls(name, info)
-        skipped.show(index)
+        sources.controls(name, info, row)
         _documents(name, index, info["documents"])
+        skipped.show(index)
 
 
 def _summary(info: JsonObject, *, busy: bool) -> str:
@@ -75,7 +77,7 @@ def _documents(name: str, index: Index, total: int) -> None:
         examples.filling([name])
         return
     if not total:
-        messages.info("This index contains no document yet. Add a folder, or drop files.")
+        messages.info("This index contains no document yet.")
         return
     filters = _filters()
     matching = _passing(index, *filters)
@@ -84,28 +86,39 @@ def _documents(name: str, index: Index, total: int) -> None:
         return
     ids = widgets.page_of(matching, ROWS, "page", bind=URL)
     per_page = f", {ROWS} a page" if len(matching) > ROWS else ""
-    st.caption(f"{count(len(matching), 'document')}{per_page}. Tick rows to see passages or to delete.")
     key = f"table {name} {ids[0]} {filters} {index.version}"
     tables.select(rows(index, ids), COLUMNS, key, lambda ticked: choose(ids, ticked), many=True)
-    hint = "All pages of the table, as a file that a spreadsheet opens without running a formula."
-    label, file = f"CSV ({len(matching):,})", f"{name}.csv"
-    tables.download(label, file, lambda: tables.to_csv(rows(index, matching), list(COLUMNS)), hint=hint)
+    row = widgets.row()
+    row.caption(f"{count(len(matching), 'document')}{per_page}. Tick rows to read, tag, export or delete them.")
+    hint = "As a file that a spreadsheet opens without running a formula: the chosen ones, or all pages of the table."
     if "chosen" in st.session_state:
         st.session_state["chosen"] = [each for each in st.session_state["chosen"] if each in ids]
     chosen = st.multiselect("Chosen", ids, key="chosen", bind=URL, placeholder="Tick rows above, or type a name here")
-    _deletion(name, chosen, matching if len(matching) < total else [])
+    wanted = chosen or matching
+    label, file = f"CSV ({len(wanted):,})", f"{name}.csv"
+    tables.download(label, file, lambda: tables.to_csv(rows(index, wanted), list(COLUMNS)), place=row, hint=hint)
+    _selected(name, chosen, matching if len(matching) < total else [])
     if len(chosen) == 1:
         passages.show(name, chosen[0])
 
 
 def _filters() -> tuple[str, str, str, str]:
     """Words, path pattern, condition and state that documents must match; "" for any."""
-    first, second, third, fourth = st.columns(4)
-    words = first.text_input("Title or name", key="title", bind=URL, placeholder="words of the title")
-    glob = second.text_input("Paths", key="glob", bind=URL, placeholder="e.g. notes/**/*.md")
-    where = third.text_input("Filter", key="where", bind=URL, placeholder="e.g. year > 2020 and lang = 'en'")
-    labels = list(STATES.values())
-    state = fourth.selectbox("State", labels, None, help=STATE_HELP, key="state", bind=URL, placeholder="any")
+    line = st.container(horizontal=True, vertical_alignment="bottom")
+    words = line.text_input(
+        "Title or name",
+        key="title",
+        bind=URL,
+        placeholder="Words of a title or a name",
+        icon=":material/search:",
+        live="300ms",
+        label_visibility="collapsed",
+    )
+    with line.popover("Filter", icon=":material/filter_alt:"):
+        glob = st.text_input("Paths", key="glob", bind=URL, placeholder="e.g. notes/**/*.md")
+        where = st.text_input("Filter", key="where", bind=URL, placeholder="e.g. year > 2020 and lang = 'en'")
+        labels = list(STATES.values())
+        state = st.selectbox("State", labels, None, help=STATE_HELP, key="state", bind=URL, placeholder="any")
     return words.strip(), glob.strip(), where.strip(), state or ""
 
 
@@ -159,9 +172,12 @@ def choose(ids: Sequence[str], ticked: Sequence[int]) -> None:
     st.session_state["chosen"] = [ids[row] for row in ticked if row < len(ids)]
 
 
-def _deletion(name: str, chosen: Sequence[str], matching: Sequence[str]) -> None:
-    """Buttons that delete the chosen documents, or all that match the filters, after a confirmation."""
+def _selected(name: str, chosen: Sequence[str], matching: Sequence[str]) -> None:
+    """What can be done with the chosen documents: tag them, delete them or all that match, after a confirmation."""
     row = widgets.row()
+    if chosen:
+        with row.popover(f"Tag the chosen ({len(chosen):,})", icon=":material/sell:"):
+            tagging.form("library", name, list(chosen))
     for label, ids in (("the chosen", chosen), ("all that match the filters", matching)):
         if ids and row.button(f"Delete {label} ({len(ids):,}) …", key=f"ask {label}", icon=":material/delete:"):
             st.session_state["to delete"] = (name, list(ids))

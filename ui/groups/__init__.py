@@ -1,1 +1,0 @@
-"""Groups: documents that repeat others, what the documents are about, and labels as in examples."""

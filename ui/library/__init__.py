@@ -1,0 +1,1 @@
+"""The page Library: the documents of an index, the indexes, and copies."""

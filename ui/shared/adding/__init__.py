@@ -1,0 +1,1 @@
+"""Adding documents: the one panel for it, wherever it stands."""
