@@ -29,6 +29,7 @@ from semsearch.stores.protocol import StoreReader, StoreWriter
 from semsearch.stores.records import Bookmark, Entry, Source, Space, meta_hash, text_hash
 from semsearch.stores.sql.lexical_search import spans
 from semsearch.types import Mark, Passage, Progress
+from semsearch.utils import globs
 
 DAY_NS = 1_706_659_200 * 10**9  # 2024-01-31 00:00 UTC
 SLOW_FIXTURE = [HealthCheck.function_scoped_fixture]
@@ -729,6 +730,28 @@ def test_builtin_fields_are_those_of_the_file_and_the_passage(
     condition = parse_filter(where, path)
     assert condition is not None
     assert files.reader.document_ids(condition) == expected
+
+
+PATTERNS = [
+    "*.md", "a/*.md", "a/**", "**/b.md", "a/**/c/**/*.md", "[!a]*", "[]a]*", "[!]a]*", "[!-a]?", "[(?>]*", "a*b*c*",
+    "/a/b.md", "a", "a/", "?.md", "[a-c].md", "a+b (1).md", "x[", "^.md", "*é*", "**", "/", "a[*+]b*", "&&", "[&&a]*",
+    "[~-]*", "\\d",
+]  # fmt: skip
+NAMES = [
+    "a.md", "b.md", "a/b.md", "a/x/c/y/d.md", "a/c/d.md", "]x", "-a", "bx", "(x", ">y", "a1b2c3", "a+b (1).md", "x[",
+    "^.md", "né.md", "a*b", "a+bc", "&&", "a", "~x", "\\d", "7", "a\nb.md", "z/a/b.md",
+]  # fmt: skip
+
+
+def test_a_path_pattern_means_the_same_everywhere(place: Place) -> None:
+    writer, space = place.new()
+    with writer:
+        writer.replace([entry(name, "text") for name in NAMES], space.id)
+        for pattern in PATTERNS:
+            expected = sorted(name for name in NAMES if globs.matches_document(pattern, name, None, None))
+            assert writer.reader.document_ids(PathGlob(pattern)) == expected, pattern
+            rest = sorted({*NAMES} - {*expected})
+            assert writer.reader.document_ids(Not(PathGlob(pattern))) == rest, pattern
 
 
 def test_a_filter_on_a_page_lets_single_passages_through(files: StoreWriter) -> None:

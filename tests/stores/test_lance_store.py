@@ -211,6 +211,17 @@ def test_the_vectors_of_a_removed_space_leave_the_table(made: tuple[LanceWriter,
     assert [name for name in writer.table.latest().schema.names if "vector" in name] == [f"vector_{space.id}"]
 
 
+def test_a_large_collection_is_restored_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Index.create("notes", encoder=WIDE, home=tmp_path) as index:
+        index.add([Document(f"d{n}", f"Engine number {n}.", {"n": n}) for n in range(40)])
+        admin.dump(index, tmp_path / "dump")
+        before = list(index.documents())
+    monkeypatch.setattr("semsearch.stores.lance.writer.MOST_AT_ONCE", 7)
+    monkeypatch.setattr("semsearch.stores.remote.copying.AT_ONCE", 5)
+    with admin.restore(tmp_path / "dump", "copy", home=tmp_path, store=f"lance:{tmp_path / 'tables'}") as copy:
+        assert list(copy.documents()) == before and copy.analysis.verify() == []
+
+
 # ---- addresses
 
 

@@ -68,12 +68,21 @@ class Draft:
     def find(self, columns: Sequence[str], column: str, values: Iterable[int | str], kind: str) -> list[Row]:
         """The rows of a kind where a column is one of some values, as they are by now."""
         chosen = set(values)
-        here = [row for row in self.rows.values() if row["kind"] == kind and row.get(column) in chosen]
+        here = [row for row in self._near(column, chosen) if row["kind"] == kind and row.get(column) in chosen]
         for piece in pieces(sorted(chosen, key=str), AT_ONCE):
             condition = f"kind = '{kind}' AND {among(column, piece)}"
             there = select(self.base, list({*columns, "key", "document"}), condition)
             here += [row for row in there if not self._is_changed(row)]
         return here
+
+    def _near(self, column: str, chosen: set[int | str]) -> Iterable[Row]:
+        """The rows to write among which are those with these values."""
+        keys: Iterable[str] = self.rows
+        if column == "document":
+            keys = (key for uri in chosen for key in self._of_document.get(str(uri), ()))
+        elif column == "id":
+            keys = (f"p:{number}" for number in chosen)
+        return (self.rows[key] for key in keys if key in self.rows)
 
     def whole(self, column: str, values: Iterable[int | str], kinds: Sequence[str]) -> list[Row]:
         """Whole rows, to be written anew with something changed."""
@@ -149,6 +158,12 @@ class Draft:
             if is_conflict(error):
                 raise Conflict from error
             raise
+
+    def committed(self) -> Draft:
+        """An empty draft on what this one has committed, which goes on from its numbers."""
+        made = Draft(self.commit())
+        made.next, made.aliases = self.next, self.aliases
+        return made
 
     def _merge(self) -> Arrow:
         counters = {"key": COUNTERS, "kind": "meta", "value": json.dumps(self.counters)}

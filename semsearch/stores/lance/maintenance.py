@@ -24,6 +24,8 @@ SCALARS: dict[str, Literal["BTREE", "BITMAP", "LABEL_LIST"]] = {
 WORDS = ("words", "grams")
 SCALARS_FROM = 2_000  # rows: below, reading them all is as fast
 MANY_NEW = 10_000  # rows that are newer than the indexes, from which on these follow in the middle of a run
+LATE_SHARE = 0.02  # of the rows, up to which vectors that are newer than their index wait for it
+MOST_PARTS = 8  # of an index, before they are merged
 MOST_FRAGMENTS = 64  # files of rows, from which on they are written together
 KEPT = timedelta(hours=1)  # that an older version is kept for the searches that read it
 COMPARED = ("exact", "flat")  # back ends without an index; all others stand for that of the library here
@@ -46,7 +48,7 @@ def update_indexes(table: Table, space: int, backend: str, when: Rebuild) -> Non
         return
     dataset = _handle(table)
     if newer:
-        _optimize(table, dataset)
+        _optimize(table, dataset, merge=False)
     count = here.count()
     due = count >= INDEXED_FROM if backend == "auto" else backend not in COMPARED and count >= 256
     if here.is_indexed() and not due and backend in COMPARED:
@@ -59,7 +61,7 @@ def compact(table: Table, progress: Callable[[Progress], None]) -> None:
     """Raises Locked where writers are always faster."""
     steps: dict[str, Callable[[], object]] = {
         "files": lambda: _together(table),
-        "indexes": lambda: _optimize(table, _handle(table)),
+        "indexes": lambda: _optimize(table, _handle(table), merge=True),
         "columns": lambda: _drop_columns(table),
         "old versions": lambda: _handle(table).cleanup_old_versions(older_than=KEPT),
     }
@@ -83,7 +85,8 @@ def _together(table: Table) -> None:
         raise
 
 
-def _optimize(table: Table, dataset: Dataset) -> None:
+def _optimize(table: Table, dataset: Dataset, *, merge: bool) -> None:
+    """Let the indexes have the new rows: small ones beside those that are there, or all merged into one."""
     there = {one.name for one in dataset.describe_indices()}
     if dataset.count_rows() >= SCALARS_FROM:
         for column, kind in SCALARS.items():
@@ -92,7 +95,15 @@ def _optimize(table: Table, dataset: Dataset) -> None:
     if len(dataset.get_fragments()) > MOST_FRAGMENTS:
         _together(table)
         dataset = _handle(table)
-    dataset.optimize.optimize_indices()
+    for one in dataset.describe_indices():
+        stats = dataset.stats.index_stats(one.name)
+        newer, parts = int(stats["num_unindexed_rows"]), int(stats["num_indices"])
+        if not newer and not (merge and parts > 1):
+            continue
+        if one.name.startswith("vector_") and not merge and newer < max(MANY_NEW, LATE_SHARE * dataset.count_rows()):
+            continue  # they are compared one by one
+        together = merge or parts > MOST_PARTS or one.name.removesuffix("_idx") in SCALARS
+        dataset.optimize.optimize_indices(index_names=[one.name], num_indices_to_merge=parts if together else 0)
 
 
 def _build(dataset: Dataset, column: str, count: int) -> None:

@@ -60,8 +60,9 @@ def _documents(table: Table) -> Iterator[str]:
             if len(mine) != row["count"]:
                 yield f"{row['document']!r} has {len(mine)} passages, where {row['count']} were stored."
             yield from _words(Document(row["document"], row["text"], {}, row["title"]), mine)
+    there = {*uris}
     for row in table.rows(["document"], "kind = 'passage'"):
-        if row["document"] not in uris:
+        if row["document"] not in there:
             yield f"a passage of {row['document']!r} is there, but not the document."
 
 

@@ -48,6 +48,7 @@ T = TypeVar("T")
 ATTEMPTS = 60  # of a commit, while others commit
 LONGEST_WAIT = 2.0  # seconds between two of them
 LEASE = 900.0  # seconds after which the machine that was alone at something is taken for dead
+MOST_AT_ONCE = 20_000  # rows of a collection that is being made, which are committed piece by piece
 LARGEST_SOURCE = 2**52  # drawn at random, so that several machines record files without asking each other
 
 
@@ -92,6 +93,9 @@ class LanceWriter(base.BaseWriter):
             with self.table.explained():
                 made = step(draft)
             draft.steps.append(step)
+            if self.is_new and len(draft.rows) >= MOST_AT_ONCE:  # nobody sees them before all is there
+                with self.table.explained():
+                    self._begun = draft.committed()
             return made
 
     @property
@@ -131,7 +135,8 @@ class LanceWriter(base.BaseWriter):
         def take(draft: Draft) -> None:
             holder = draft.records("meta").get(key)
             if holder and holder["until"] > time.time() and holder["by"] != mark:
-                raise Locked(f"{self.table.title}: another machine is at {purpose}.", "Wait until it has finished.")
+                fix = f"Wait until it has finished; if it was killed, {LEASE / 60:.0f} minutes from its beginning."
+                raise Locked(f"{self.table.title}: another machine is at {purpose}.", fix)
             draft.put_record("meta", key, {"by": mark, "until": time.time() + LEASE})
 
         self._do(take)

@@ -6,6 +6,7 @@ in `search.filter_parser`. What the two say differently is a `Dialect`, for one 
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, TypeAlias
@@ -30,6 +31,8 @@ SQL: TypeAlias = tuple[str, list[Any]]  # a condition on d(ocuments), s(ources) 
 DOCUMENTS = "documents d LEFT JOIN sources s ON s.id = d.source"
 WITH_PASSAGES = f"{DOCUMENTS} JOIN passages p ON p.document = d.id"
 NO_LIMIT = 2**62
+_SET = r"\]?(?:\\.|[^\]\\])*"
+_OF_PYTHON = re.compile(rf"\\.|\(\?!/\)\[\^(?P<outside>{_SET})\]|\[\^?{_SET}\]|\(\?>|\*\+", re.DOTALL)
 
 
 _COLUMNS = {
@@ -148,12 +151,19 @@ def compiled(dialect: Dialect, tree: Filter, *, negated: bool = False) -> SQL:
 
 
 def portable(regex: str) -> str:
-    """A pattern of `utils.globs` for the engine of a store, which has no atomic groups, and may not look ahead."""
-    return (
-        "^(?:"
-        + regex.removesuffix("\\Z").replace("(?>", "(?:").replace("(?!/)[^", "[^/")
-        + (")$" if regex.endswith("\\Z") else ")")
-    )
+    """A pattern of `utils.globs` for the engine of a store, which never goes back, and never looks ahead.
+
+    >>> portable("(?>[^/]*?a)(?!/)[^]x](?:[^/]*+/)*?[(?>]\\\\Z")
+    '^(?:(?:[^/]*?a)[^/\\\\]x](?:[^/]*/)*?[(?>])$'
+    """
+    end = "$" if regex.endswith("\\Z") else ""
+    return f"^(?:{_OF_PYTHON.sub(_elsewhere, regex.removesuffix(chr(92) + 'Z'))}){end}"
+
+
+def _elsewhere(found: re.Match[str]) -> str:
+    if (chosen := found["outside"]) is not None:
+        return f"[^/{chr(92) if chosen[:1] in (']', '-') else ''}{chosen}]"
+    return {"(?>": "(?:", "*+": "*"}.get(found[0], found[0])
 
 
 def joined(word: str, tests: Sequence[SQL]) -> SQL:
