@@ -45,7 +45,7 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
         chapters, contents, others = _chapters(root, posixpath.dirname(package))
         for other, reason in others.items():
             yield Skipped(f"{path.name}#{other}", f"a chapter cannot be read: {reason}")
-        titles = _titles(archive, contents) if contents and archive.has(contents) else {}
+        titles = _titles(archive, contents, writer) if contents and archive.has(contents) else {}
         for chapter in chapters:
             if chapter.lower() in locked:
                 raise Unreadable("encrypted EPUB: the book is protected")
@@ -83,7 +83,8 @@ def _chapters(root: Element, folder: str) -> tuple[list[str], str, dict[str, str
     is_ordered = any(name in items for name in order)
     pages = [places[name] for name in (order if is_ordered else items) if name in items]
     types = {places[name]: item.get("media-type", "") for name, item in items.items()}
-    chapters = [page for page in pages if types[page] in _PAGES or page.lower().endswith(_SUFFIXES)]
+    beside = [places[name] for name in items if is_ordered and name not in order]  # pages that only links lead to
+    chapters = [page for page in [*pages, *beside] if types[page] in _PAGES or page.lower().endswith(_SUFFIXES)]
     others: dict[str, str] = {}
     if is_ordered:
         others = {name: "the book lists no such file" for name in order if name not in items}
@@ -92,13 +93,16 @@ def _chapters(root: Element, folder: str) -> tuple[list[str], str, dict[str, str
     return list(dict.fromkeys(page for page in chapters if page != toc)), toc, others
 
 
-def _titles(archive: Archive, contents: str) -> dict[str, str]:
-    """The first title of each member in the table of contents, be it a list of links (EPUB 3) or an NCX (EPUB 2)."""
+def _titles(archive: Archive, contents: str, writer: TextWriter) -> dict[str, str]:
+    """The first title of each member in the table of contents, be it a list of links (EPUB 3) or an NCX (EPUB 2), which
+    is counted.
+    """
     titles: dict[str, str] = {}
     try:
         root = tree(decode(archive.data(contents))[0])
     except Unreadable:
         return titles
+    writer.omit("table of contents", "".join(root.itertext()))
     folder = posixpath.dirname(contents)
     for entry in root.iter("a", "navpoint"):
         target = entry.get("href") or next((each.get("src") for each in entry.iter("content")), None)
