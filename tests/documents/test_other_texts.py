@@ -312,3 +312,16 @@ def test_what_stands_between_subtitles_is_counted(tmp_path: Path) -> None:
     found = one(written(tmp_path, "a.srt", said + "2\n0:00:09 --> 0:00:11\nIt is grey."))
     assert found.text == "0:00:00\nThe heron wades.\n\n0:00:09\nIt is grey."
     assert found.omissions == (Omission("repeated line", 14), Omission("text between the subtitles", 10))
+
+
+def test_the_table_of_contents_is_counted_and_a_page_that_only_links_lead_to_is_read_last(tmp_path: Path) -> None:
+    nav = "<nav><ol><li><a href='a.xhtml'>One</a></li></ol></nav>"
+    pages = {"notes.xhtml": "<p>The heron is grey.</p>", "a.xhtml": "<p>The heron wades.</p>", "nav.xhtml": nav}
+    epub(tmp_path / "a.epub", pages, nav="nav.xhtml")
+    with zipfile.ZipFile(tmp_path / "a.epub") as archive:
+        members = {name: archive.read(name).decode() for name in archive.namelist()}
+    members["OPS/book.opf"] = members["OPS/book.opf"].replace('<itemref idref="notes.xhtml"/>', "")
+    zipped(tmp_path / "a.epub", members)
+    found = one(tmp_path / "a.epub")
+    assert found.text.endswith("The heron wades.\n\nThe heron is grey.")
+    assert found.omissions == (Omission("table of contents", 3),)

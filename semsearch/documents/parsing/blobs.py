@@ -77,10 +77,14 @@ def replaced(document: Document) -> Document:
 
 def _may_have(text: str) -> bool:
     """Whether there may be data, quickly: 20 ns a letter."""
-    long = [word for word in text.split() if len(word) >= LEAST_WIDTH]
+    words = text.split()
+    long = (
+        [word for word in words if len(word) >= LEAST_WIDTH] if max(map(len, words), default=0) >= LEAST_WIDTH else []
+    )
     if any(_LONG.search(word) for word in long) or "\nbegin " in text or "data:image/svg" in text:
         return True
-    return any(len(line) >= LEAST_CODE and _is_minified(line) for line in text.split("\n"))
+    lines = text.split("\n") if len(text) >= LEAST_CODE else []
+    return any(len(line) >= LEAST_CODE and _is_minified(line) for line in lines)
 
 
 def _blobs(text: str) -> list[_Blob]:

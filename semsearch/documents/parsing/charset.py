@@ -155,6 +155,8 @@ def storable_value(value: object, depth: int = MOST_NESTED) -> object:
     """
     if isinstance(value, str):
         return storable(value)
+    if value is None or isinstance(value, int):
+        return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping | list | tuple) and depth == 0:
@@ -163,7 +165,7 @@ def storable_value(value: object, depth: int = MOST_NESTED) -> object:
         return storable_object(value, depth)
     if isinstance(value, list | tuple):
         return [storable_value(inner, depth - 1) for inner in value]
-    return value if value is None or isinstance(value, bool | int) else storable(str(value))
+    return storable(str(value))
 
 
 def storable_object(record: Mapping[object, object], depth: int = MOST_NESTED) -> JsonObject:

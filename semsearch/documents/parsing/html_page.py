@@ -71,8 +71,8 @@ _ROWS = {"tr", "table", "caption"}
 _CLOSE_TO_THE_LAST = {"li", "tr", "dd", "figcaption"}
 _LAYOUT = {*_HEADINGS, "table", "pre", "ul", "ol", "dl"}  # a table that contains one of these is there for layout
 _SPACES = re.compile(r"\s+")
-_SPACES_IN_LINE = re.compile(r"[^\S\n]+")
-_AROUND_BREAK = re.compile(r" ?\n[ \n]*")
+_BREAK = "\0"  # stands for <br>, and never in a page, until a block is whole
+_AROUND_BREAK = re.compile(r" ?\0[ \0]*")
 
 
 def tree(page: str) -> Element:
@@ -345,7 +345,7 @@ class _Page:
         if tag == "img" and (alt := element.get("alt", "?")):
             self.writer.omit("picture", alt if alt != "?" else "")
         elif tag == "br":
-            self._buffer.append("\n")
+            self._buffer.append(_BREAK)
         elif tag == "button":  # a tab stands beside another one
             self._buffer.append(" ")
         elif tag == "table":
@@ -366,7 +366,7 @@ class _Page:
         if tag == "button":
             self._buffer.append(" ")
         elif tag in _HEADINGS and self._is_block(tag):
-            heading, self._buffer = "".join(self._buffer), []
+            heading, self._buffer = "".join(self._buffer).replace(_BREAK, " "), []
             self.writer.heading(heading.removeprefix("- "), int(tag[1:]))
         elif self._is_block(tag):
             self.flush()
@@ -376,7 +376,7 @@ class _Page:
 
     def text(self, text: str) -> None:
         if text := text.replace(_SOFT_HYPHEN, ""):
-            self._buffer.append(newlines(text) if self._verbatim else _SPACES.sub(" ", text))
+            self._buffer.append(text)
             self._has_text = self._has_text or not text.isspace()
 
     def furniture(self, *, begins: bool) -> None:
@@ -387,12 +387,14 @@ class _Page:
 
     def flush(self) -> None:
         block = "".join(self._buffer)
-        if block.rstrip() == "-" and not self._verbatim:  # <li><p>: the paragraph belongs to the item
+        if self._verbatim:
+            block = newlines(block).replace(_BREAK, "\n")
+        else:
+            block = _AROUND_BREAK.sub("\n", _SPACES.sub(" ", block)).strip()
+        if block == "-" and not self._verbatim:  # <li><p>: the paragraph belongs to the item
             self._buffer = ["- "]
             return
         self._buffer, self._has_text = [], False
-        if not self._verbatim:
-            block = _AROUND_BREAK.sub("\n", _SPACES_IN_LINE.sub(" ", block)).strip()
         if block.strip(" \n-|"):
             self.writer.block(block, gap=self._gap)
             self._gap = "\n\n"

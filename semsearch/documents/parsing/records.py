@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple, Protocol, TypeAlias
@@ -103,7 +104,7 @@ def to_document(record: Mapping[str, object], fields: Fields, number: int, file:
         return Skipped(f"{file}:{number}", no_text_field(record, fields))
     texts = {name: record[name] for name in text_fields}
     for name, text in texts.items():
-        if isinstance(text, Mapping | list | bool):
+        if not isinstance(text, str) and isinstance(text, Mapping | list | bool):  # the second one is slow
             return Skipped(f"{file}:{number}", f"field {name!r} is not text: {str(text)[:40]}")
     id_field = fields.id or next((name for name in _named(ID_FIELDS, record) if record[name] not in (None, "")), None)
     own_id = f"#{number}" if id_field is None else _id(record.get(id_field))
@@ -127,11 +128,14 @@ def text_fields_of(names: Collection[str], fields: Fields) -> tuple[str, ...]:
     return tuple(_named(TEXT_FIELDS, names)[:1])
 
 
-def _named(usual: Collection[str], names: Collection[str]) -> list[str]:
+def _named(usual: tuple[str, ...], names: Collection[str]) -> list[str]:
     """Those of the usual names that there are, else the ones that differ from them in their case."""
     exact = [name for name in usual if name in names]
-    if exact or len(names) > MOST_COLUMNS:
-        return exact
+    return exact if exact or len(names) > MOST_COLUMNS else _in_other_case(usual, tuple(names))
+
+
+@lru_cache(maxsize=64)  # the rows of a table have the same names
+def _in_other_case(usual: tuple[str, ...], names: tuple[str, ...]) -> list[str]:
     lower = {name.lower(): name for name in names}
     return [lower[name] for name in usual if name in lower]
 
@@ -168,7 +172,9 @@ def number_or_text(text: str) -> str | int | float:
 
 
 def _id(value: object) -> str:
-    return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+    if isinstance(value, str):
+        return value.strip()
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
 def _metadata(record: Mapping[str, object], fields: Fields, leave: set[str]) -> JsonObject:

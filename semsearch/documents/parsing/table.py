@@ -150,7 +150,7 @@ def _types(path: Path, table: Layout, fields: Fields, most: int) -> list[str]:
     "verbatim" ones are the texts, the id and the title. A number is one that is written the same way again: not 1.10.
     """
     with open_regular(path) as file:
-        rows = Rows(file, table, table.begin, hashlib.sha256(), fields.max_bytes)
+        rows = Rows(file, table, table.begin, _NoDigest(), fields.max_bytes)
         following = iter(rows)
         columns = _column_names(next(following, _NONE).cells)
         rows.columns = len(columns)
@@ -175,6 +175,13 @@ def _types(path: Path, table: Layout, fields: Fields, most: int) -> list[str]:
     return types
 
 
+class _NoDigest:
+    """What is read is read again."""
+
+    def update(self, data: bytes, /) -> None:
+        """Do nothing."""
+
+
 def _type(cell: str) -> str:
     if cell.lower() in _TRUTH:
         return "truth"
@@ -196,7 +203,12 @@ def _record(columns: list[str], cells: list[str], text: tuple[str, ...], types: 
     """The cells by the names and types of their columns; an empty one is None. A row may lack its last cells."""
     record: dict[str, object] = dict.fromkeys(text)  # not of all columns: a header may have a million
     for name, cell, kind in zip(columns, cells, types, strict=False):
-        record[name] = cell if kind == "verbatim" else _value(cell, kind) if cell.strip() else None
+        if kind == "verbatim":
+            record[name] = cell
+        elif not cell or cell.isspace():
+            record[name] = None
+        else:
+            record[name] = cell if kind == "text" else _value(cell, kind)
     return record
 
 
