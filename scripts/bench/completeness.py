@@ -255,8 +255,8 @@ def fetched() -> list[Path]:
     folders.append(folder := CACHE / "rtf")
     if not folder.is_dir():
         documents = sorted((CACHE / "python-docx").rglob("*.docx"))
-        command = ["soffice", "--headless", "--convert-to", "rtf", "--outdir", folder, *documents]
-        subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
+        to_rtf = ["soffice", "--headless", "--convert-to", "rtf", "--outdir", str(folder), *map(str, documents)]
+        subprocess.run(to_rtf, check=True, stdout=subprocess.DEVNULL)
     return folders
 
 
