@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -219,3 +220,24 @@ def test_a_run_ends_where_the_choice_gets_no_better(golden: Path, tmp_path: Path
     run = loop.Loop(made, objective, few(), Schedule(9, 4, 0, 0), tmp_path / "run", validation=scores, patience=3)
     end = run.run()
     assert (end.step, end.best, end.best_step) == (5, 3.0, 2)
+
+
+def test_a_dump_carries_the_adapted_encoder_to_another_machine(
+    notes: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    tried(monkeypatch, gain=3.0)
+    report = admin.adapt(notes, FORCED)
+    expected = [hit.document for hit in notes.search("old bridge", mode="semantic")]
+    for name in ("first", "second"):
+        admin.dump(notes, tmp_path / f"{name}.dump")
+    assert (tmp_path / "first.dump").read_bytes() == (tmp_path / "second.dump").read_bytes()
+    shutil.rmtree(report.folder)
+    there = tmp_path / "there" / "indexes"
+    monkeypatch.setenv("SEMSEARCH_HOME", str(there))
+    with admin.restore(tmp_path / "first.dump", "doubted", home=there) as doubted, pytest.raises(NotFound):
+        doubted.search("old bridge", mode="semantic")
+    assert "carries an encoder, which is left there" in caplog.text
+    with admin.restore(tmp_path / "first.dump", "trusted", home=there, trust=True) as trusted:
+        assert [hit.document for hit in trusted.search("old bridge", mode="semantic")] == expected
+        assert trusted.encoder.fingerprint == report.encoder["fingerprint"]
+    assert len(local_models.list_local(there.parent / "models")) == 1

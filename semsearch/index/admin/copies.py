@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
@@ -12,7 +13,7 @@ from semsearch import documents as document_files
 from semsearch import settings
 from semsearch.chunking.splitter import Splitter
 from semsearch.errors import Corrupt, UsageError
-from semsearch.index.admin import vector_export
+from semsearch.index.admin import carried_encoder, vector_export
 from semsearch.index.admin.lookup import exists
 from semsearch.index.admin.upkeep import remove
 from semsearch.index.index import Index
@@ -23,7 +24,7 @@ from semsearch.stores.recorded_spaces import KEY as OTHER_SPACES
 from semsearch.stores.records import Space
 from semsearch.types import EncoderLike, JsonObject, Progress, SalvageReport
 from semsearch.utils.arguments import whole_number
-from semsearch.utils.atomic_write import workplace
+from semsearch.utils.atomic_write import replacing, workplace
 
 if TYPE_CHECKING:
     import pyarrow
@@ -31,14 +32,26 @@ if TYPE_CHECKING:
     from semsearch.documents.loaders import Fields
     from semsearch.documents.vector_files import Precision
 
+LOG = logging.getLogger(__name__)
+
 
 def _silent(_: Progress) -> None:
     """The default of `progress`: nothing."""
 
 
 def dump(index: Index, file: str | Path, progress: Callable[[Progress], None] = _silent) -> None:
-    """Write the whole index to one file. An exception of `progress` ends it, and leaves nothing."""
-    drivers.find(index.path).dump(index.store.reader, Path(file), progress)
+    """Write the whole index to one file. An exception of `progress` ends it, and leaves nothing.
+
+    An encoder of your own, such as an adapted one, is in it too, as far as it is exported to ONNX.
+    """
+    driver, target = drivers.find(index.path), Path(file)
+    encoder = carried_encoder.of_index(index.store.reader)
+    if encoder is None or (target.exists() and not target.is_file()):
+        driver.dump(index.store.reader, target, progress)
+        return
+    with replacing(target) as new:
+        driver.dump(index.store.reader, new, progress)
+        carried_encoder.add(new, encoder)
 
 
 def restore(
@@ -52,7 +65,8 @@ def restore(
 ) -> Index:
     """A new index out of a dump, open. Those of all stores are of one kind; `store` is as for `Index.create`.
 
-    It follows no folder, and does not download its encoder, unless you `trust` the dump or call `trust()` later.
+    It follows no folder, and does not download its encoder, unless you `trust` the dump or call `trust()` later. An
+    encoder that the dump carries is put into `models` only if you `trust` it.
     What was set aside is in `info()["recipe"]["set_aside"]`. Raises UsageError where an index exists, Corrupt for a
     damaged file, UnknownName for an unknown `store`, and what `progress` does; there is no new index then.
     """
@@ -64,6 +78,11 @@ def restore(
 
     driver, address = drivers.parse(store)
     driver.restore(file, place, prepare, progress, address=address)
+    if carried_encoder.is_in(file):
+        if trust:
+            carried_encoder.take_out(file, place.parent)
+        else:
+            LOG.warning("%s carries an encoder, which is left there: if you trust it, restore it with trust.", file)
     return Index.open(place)
 
 

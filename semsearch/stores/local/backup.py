@@ -1,9 +1,9 @@
 """Dump of the whole index to one file, and restoring.
 
-A dump is a zip of a header (what it is, and the SHA-256 of the rest) and a copy of the SQLite file. SQLite's VACUUM
-INTO makes the copy: of one moment, while others read and write, without deleted rows, and exact, ids included. A format
-of our own would be a second definition of every table. The caches are left out: they are built again. Nothing in a
-dump names a path to write to, and nothing in it is executed.
+A dump is a zip of a header (what it is, and the SHA-256 of the rest) and a copy of the SQLite file; an encoder may be
+beside them. SQLite's VACUUM INTO makes the copy: of one moment, while others read and write, without deleted rows, and
+exact, ids included. A format of our own would be a second definition of every table. The caches are left out: they are
+built again. Nothing in a dump names a path to write to, and nothing in it is executed.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from semsearch.utils.writer_lock import LOCK, PID
 
 FORMAT = 1
 HEADER = "dump.json"
+BESIDE = "encoder/"  # of files that are not the store's: an encoder that whoever dumps has put beside it
 LONGEST_HEADER = 2**16
 PIECE = 2**20
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same index gives the same file
@@ -158,7 +159,8 @@ def _unpack(file: Path, database: Path, steps: Steps) -> None:
     try:
         with zipfile.ZipFile(file) as archive:
             packed = {member.compress_type for member in archive.infolist()}
-            if sorted(archive.namelist()) != sorted([HEADER, DATABASE]) or not packed <= set(_PACKED):
+            own = sorted(name for name in archive.namelist() if not name.startswith(BESIDE))
+            if own != sorted([HEADER, DATABASE]) or not packed <= set(_PACKED):
                 raise Corrupt(f"{file} is not a dump of semsearch.")
             with archive.open(HEADER) as member:
                 header = json.loads(member.read(LONGEST_HEADER))
