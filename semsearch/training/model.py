@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 CPU_TOKENS, GPU_TOKENS = 1024, 65_536  # per forward pass, padding included
 # the fields of a manifest that determine how a text is read, and the licence
 READING = ("method", "options", "layer", "pooling", "normalize", "prompts", "max_tokens", "tokens", "licence")
+DENOISING = {"cot_bert": "pad", "promptbert": "position"}  # of the papers, where a view is "denoised"
 Rows = Sequence[Sequence[int]]
 
 
@@ -69,6 +70,9 @@ class TrainableModel:
         self.base, self.hyperparameters, self.precision = base, hyperparameters, precision
         self.device = _device.torch_device(device)
         self.method = methods.make(base.training.method, base.training.options)
+        denoise = DENOISING.get(base.training.method, "")
+        denoising = {**base.training.options, **({"denoise": denoise} if denoise else {})}
+        self._denoised = methods.make(base.training.method, denoising)
         self.network = self._load(trust, kind.base_precision(self.device, parsed))
         self.frozen = copy.deepcopy(self.network).train(False).requires_grad_(False) if kind.frozen_copy else None
         backend_class = CausalBackend if base.kind == "causal" else MaskedBackend
@@ -141,7 +145,8 @@ class TrainableModel:
             if view.of == "layers":
                 vectors = self._layers(view, ids, mask)
             else:
-                vectors = self.method.embed(self.network, Batch(ids, mask, self._reader(view)[1]))
+                method = self._denoised if view.of == "denoised" else self.method
+                vectors = method.embed(self.network, Batch(ids, mask, self._reader(view)[1]))
         return vectors.to(torch.promote_types(vectors.dtype, torch.float32))
 
     @torch.no_grad()

@@ -33,6 +33,7 @@ from semsearch.models import local_models  # noqa: E402
 from semsearch.training import loop  # noqa: E402
 
 FORCED = AdaptOptions(force=True)
+ROWS = ("anchor", "positive", "negative", "sentence")
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +121,7 @@ def test_a_run_that_is_killed_comes_to_the_same_weights(
     notes: Index, encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = adapted_by_itself(tmp_path / "whole", encoder, [0])
-    assert adapted_by_itself(tmp_path / "killed", encoder, [4, 9, 16, 24, 40, 0]) == whole
+    assert adapted_by_itself(tmp_path / "killed", encoder, [5, 16, 40, 0]) == whole
 
 
 def adapted_by_itself(place: Path, encoder: str, kills: list[int]) -> dict[str, bytes]:
@@ -138,7 +139,7 @@ def adapted_by_itself(place: Path, encoder: str, kills: list[int]) -> dict[str, 
 
 def test_titles_that_say_nothing_of_their_texts_are_refused(tmp_path: Path) -> None:
     with Index.create("shuffled", encoder="default", home=tmp_path) as index:
-        index.add(documents(200, shuffled=True))
+        index.add(documents(160, shuffled=True))
         seen = admin.adapt_look(index)
         assert seen.agreement is not None and seen.agreement < 0.25
         assert any("do not describe" in reason for reason in seen.reasons)
@@ -241,3 +242,20 @@ def test_a_dump_carries_the_adapted_encoder_to_another_machine(
         assert [hit.document for hit in trusted.search("old bridge", mode="semantic")] == expected
         assert trusted.encoder.fingerprint == report.encoder["fingerprint"]
     assert len(local_models.list_local(there.parent / "models")) == 1
+
+
+@pytest.mark.parametrize("method", ["cotbert", "promptbert", "sg-opt"])
+def test_an_encoder_that_reads_the_templates_is_contrasted_under_them_without_their_bias(
+    golden: Path, tmp_path: Path, method: str
+) -> None:
+    from semsearch.training.adapting import Adaptation, Plan
+
+    rows = {name: [f"{name} {document.text}" for document in documents(4)] for name in ROWS}
+    choice = {"queries": ["salt"], "passages": ["salt", "sand"], "relevant": [0]}
+    for template, masks in (("cot-bert", 2), ("promptbert", 1), ("mean", 0)):
+        plan = Plan(f"{golden / 'models' / 'tiny-bert'}#{template}", method, rows, ["a song"], choice, steps=2)
+        run = Adaptation(plan, tmp_path / f"{method}-{template}")
+        reads = masks == {"cotbert": 2, "promptbert": 1}.get(method)
+        assert {view.of for view in run.objective.views[:4]} == {"tuned"}
+        assert ({view.of for view in run.objective.views[4:]} == {"denoised"}) is reads
+        assert run.run("adapted").done == 2

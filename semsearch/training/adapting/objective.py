@@ -2,7 +2,7 @@
 
     pairs      InfoNCE of questions and their texts, under the prompts of both, with a mined negative for each
                (SimCSE, Gao et al. 2021, https://arxiv.org/abs/2104.08821, eq. 5)
-    sentences  an objective of the papers on sentences of the texts: CoT-BERT, PromptBERT, SG-OPT
+    sentences  an objective of the papers on sentences of the texts: CoT-BERT, PromptBERT (both denoised), SG-OPT
     keeping    1 − cosine of general texts to their vectors of before (FitNets, Romero et al. 2015,
                https://arxiv.org/abs/1412.6550)
 
@@ -27,7 +27,7 @@ from semsearch.types import JsonObject
 
 QUESTION, TEXT, NEGATIVE, SENTENCE, GENERAL = COLUMNS = "anchor", "positive", "negative", "sentence", "general"
 SENTENCES, KEEPING = 0.1, 10.0  # weights beside the pairs
-METHODS = ("cotbert", "sg-opt", "promptbert")
+READS = {"cotbert": 2, "promptbert": 1}  # [MASK]s of their templates
 DROPOUT_ALONE: dict[str, JsonObject] = {
     "cotbert": {"positive": "same", "negatives": False},
     "promptbert": {"positive": "same"},
@@ -39,26 +39,30 @@ def options(method: str, masks: int) -> JsonObject:
     own = (
         {"head": False} if method in DROPOUT_ALONE else {"strength": 0.0}
     )  # no head to be learned, nor a second anchor
-    reads = {"cotbert": 2, "promptbert": 1}
-    return own | (DROPOUT_ALONE[method] if method in reads and masks != reads[method] else {})
+    return own | (DROPOUT_ALONE[method] if method in READS and masks != READS[method] else {})
 
 
 class AdaptingObjective(BaseObjective):
     """`inner` is the objective on sentences, before the post-processing `post` of the encoder's vectors.
 
-    `kept` (n, d) are the vectors of the general texts, which the labels are the places of.
+    `kept` (n, d) are the vectors of the general texts, which the labels are the places of. `templates`: whether the
+    encoder reads those of `inner`, which are then denoised.
     """
 
     labels = "class"
 
-    def __init__(self, shape: Shape, inner: BaseObjective, query: Prompt, post: nn.Module, kept: Tensor) -> None:
+    def __init__(
+        self, shape: Shape, inner: BaseObjective, query: Prompt, post: nn.Module, kept: Tensor, *, templates: bool
+    ) -> None:
         super().__init__(shape)
-        self.inner, self._query = inner, query
+        self.inner, self._query, self._templates = inner, query, templates
         self._frozen: tuple[nn.Module, Tensor] = (post, kept)  # not to be trained, nor saved
 
     @property
     def views(self) -> tuple[View, ...]:
-        own = (replace(view, column=SENTENCE) for view in self.inner.views)
+        own = [replace(view, column=SENTENCE) for view in self.inner.views]
+        if self._templates:
+            own = [replace(view, of="denoised") for view in own]
         return View(QUESTION, self._query), View(TEXT), View(NEGATIVE), View(GENERAL), *own
 
     def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
@@ -77,6 +81,6 @@ class AdaptingObjective(BaseObjective):
 def objective(
     method: str, shape: Shape, masks: int, query: Prompt, post: nn.Module | None, kept: Tensor
 ) -> AdaptingObjective:
-    """The loss with a method of METHODS on the sentences. `shape` is that of the network, before `post`."""
-    inner = objectives.make(method, shape, options(method, masks))
-    return AdaptingObjective(shape, inner, query, post or nn.Identity(), kept)
+    """The loss with cotbert, promptbert or sg-opt on the sentences. `shape` is that of the network, before `post`."""
+    inner, templates = objectives.make(method, shape, options(method, masks)), masks == READS.get(method)
+    return AdaptingObjective(shape, inner, query, post or nn.Identity(), kept, templates=templates)

@@ -17,14 +17,13 @@ import numpy as np
 import torch
 
 from semsearch.encoders import device as _device
-from semsearch.errors import UsageError
 from semsearch.evaluation.retrieval import ndcg
 from semsearch.models import bundle as bundles
 from semsearch.models import methods
 from semsearch.models.model_ref import Reference
 from semsearch.models.networks import loading
 from semsearch.training.adapting import objective as objectives
-from semsearch.training.adapting.objective import COLUMNS, GENERAL, METHODS
+from semsearch.training.adapting.objective import COLUMNS, GENERAL
 from semsearch.training.base_model import ROBERTA, BaseModel, load_base
 from semsearch.training.datasets.dataset import Dataset
 from semsearch.training.hyperparameters import Hyperparameters
@@ -54,9 +53,10 @@ PATIENCE = 6  # validations without a better score, after which it ends
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is trained: `base` with a `method` of METHODS on `rows`, columns of texts, in so many `steps`.
+    """What is trained: `base` with a `method` (cotbert, promptbert, sg-opt) on `rows`, in so many `steps`.
 
-    `kept` are the general texts; `choice` has queries, passages, and for each query the place of its passage.
+    `rows` are columns of texts, `kept` the general texts; `choice` has queries, passages, and for each query the place
+    of its passage.
     """
 
     base: str
@@ -105,8 +105,6 @@ class Adaptation:
     """A run of `plan` in `folder`, prepared: the network is loaded, and nothing is written yet."""
 
     def __init__(self, plan: Plan, folder: Path) -> None:
-        if plan.method not in METHODS:
-            raise UsageError(f"{plan.method} cannot adapt an encoder.", f"Choose from: {', '.join(METHODS)}.")
         self.plan, self.folder = plan, RunFolder(folder)
         self._recipe = replace(HYPERPARAMETERS, batch_size=plan.batch_size, eval_every=plan.eval_every)
         self._device = _device.torch_device(plan.device)

@@ -23,13 +23,14 @@ SAME = "same"  # in place of a template: the anchor's own
 class View:
     """One encoding that a loss needs: the texts of `column` under `prompt` (None: the encoder's own).
 
-    `of` is "tuned" for the vector of the method, (n, d), with gradients; "layers" for every hidden layer of a frozen
-    copy of the network, pooled over tokens by `pool` ("mean", "max"): (n, layers + 1, h), without gradients.
+    `of` is "tuned" for the vector of the method, (n, d), with gradients; "denoised" for the same without the bias of
+    its prompt; "layers" for every hidden layer of a frozen copy of the network, pooled over tokens by `pool` ("mean",
+    "max"): (n, layers + 1, h), without gradients.
     """
 
     column: str = ANCHOR
     prompt: Prompt | None = None
-    of: Literal["tuned", "layers"] = "tuned"
+    of: Literal["tuned", "denoised", "layers"] = "tuned"
     pool: str = "mean"
 
 

@@ -35,7 +35,9 @@ def add_gradients(
             for view, each in zip(objective.views, rows, strict=True)
         ]
     if grad_cache_size:
-        vectors = [each.requires_grad_(view.of == "tuned") for view, each in zip(objective.views, vectors, strict=True)]
+        vectors = [
+            each.requires_grad_(view.of != "layers") for view, each in zip(objective.views, vectors, strict=True)
+        ]
     loss = objective.loss(vectors, labels)
     if (penalty := objective.penalty(model.network, model.frozen)) is not None:
         loss = loss + penalty

@@ -22,9 +22,9 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch import export
+from semsearch import export, settings
 from semsearch.chunking.splitter import Splitter
-from semsearch.errors import GateFailed, MissingExtra, NotFound, UsageError
+from semsearch.errors import GateFailed, MissingExtra, NotFound, UnknownName, UsageError
 from semsearch.evaluation.judgements import Graded
 from semsearch.index.admin.adapting import examples, questions, trial
 from semsearch.index.admin.adapting import look as looks
@@ -42,6 +42,7 @@ from semsearch.utils.writer_lock import WriterLock
 if TYPE_CHECKING:
     from semsearch.training.loop import TrainingStep
 
+METHODS = ("cotbert", "sg-opt", "promptbert")
 REPORT = "adaptation"
 PLAN, DATA, BASE = "plan.json", "data.json.xz", "base"
 EPOCHS = 3  # over the rows, at most
@@ -69,6 +70,10 @@ class AdaptOptions:
     force: bool = False
 
     def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise UnknownName("method to adapt an encoder", self.method, METHODS)
+        if self.judgements is not None and not Path(self.judgements).is_file():
+            raise NotFound(f"there is no file {str(self.judgements)!r}.", "Check the spelling.")
         if not 0 < self.hours < 1000:
             raise UsageError(f"hours cannot be {self.hours}.", "It has to be above 0, and below 1000.")
 
@@ -120,12 +125,12 @@ def adapt(
     base, spent = _base_of(index, options), dict[str, float]()
     if problem := looks.cannot_train(base):
         raise UsageError(f"{problem.rstrip('.')}.", "Name a model to train: base=.", "Name a model: --base MODEL")
-    settings = _settings(index, base, options)
-    folder = _folder(index, settings)
+    asked = _settings(index, base, options)
+    folder = _folder(index, asked)
     with _alone(folder) as work:
         if not (work / PLAN).is_file():
             with _timing(spent, "look and data"):
-                _prepare(index, base, settings, options, work, progress)
+                _prepare(index, base, asked, options, work, progress)
         plan = json.loads((work / PLAN).read_text(encoding="utf-8"))
         data = json.loads(lzma.decompress((work / DATA).read_bytes()))
         if not (folder / "onnx" / bundles.MANIFEST).is_file():
@@ -151,7 +156,7 @@ def adapt(
             before=plan["before"],
             encoder={"name": adapted.name, "fingerprint": adapted.fingerprint, "reference": str(folder / "onnx")},
             look=plan["look"],
-            training={**settings, **(runs.read_json(folder / runs.RUN / runs.RESULT) or {})},
+            training={**asked, **(runs.read_json(folder / runs.RUN / runs.RESULT) or {})},
             questions=len(data["test"]["questions"]),
             measured={**{mode: one.as_json() for mode, one in tried.modes.items()}, "general": tried.general.as_json()},
             gained=tried.gained,
@@ -202,7 +207,7 @@ def _looked(index: Index, base: str, parts: Mapping[questions.Part, questions.Co
 def _prepare(
     index: Index,
     base: str,
-    settings: JsonObject,
+    asked: JsonObject,
     options: AdaptOptions,
     work: Path,
     progress: Callable[[Progress], None],
@@ -229,7 +234,7 @@ def _prepare(
     seen = replace(seen, steps=steps, seconds_per_step=round(per_step, 2), hours=round(steps * per_step / 3600, 2))
     space = index.store.space
     before = {"name": space.name, "fingerprint": space.fingerprint, "reference": index.encoder.reference}
-    plan = {"settings": settings, "look": seen.as_json(), "trainable": trainable, "steps": steps, "before": before}
+    plan = {"settings": asked, "look": seen.as_json(), "trainable": trainable, "steps": steps, "before": before}
     for written in (work / DATA, *(file for file in (work / BASE).rglob("*") if file.is_file())):
         atomic_write.sync_file(written)
     atomic_write.write_text(work / PLAN, json.dumps(plan, indent=1) + "\n")
@@ -250,7 +255,17 @@ def _trainable(base: str, folder: Path) -> str:
 def _adaptation(folder: Path, base: str, data: JsonObject, options: AdaptOptions, steps: int) -> adapting.Adaptation:
     own = {name: data[name] for name in ("rows", "kept", "choice")}
     often = min(adapting.HYPERPARAMETERS.eval_every, max(1, steps // VALIDATIONS))
-    plan = adapting.Plan(base, options.method, **own, seed=options.seed, steps=steps, eval_every=often)
+    chosen = settings.load()
+    plan = adapting.Plan(
+        base,
+        options.method,
+        **own,
+        seed=options.seed,
+        steps=steps,
+        eval_every=often,
+        device=chosen.device,
+        threads=chosen.threads,
+    )
     return adapting.Adaptation(plan, folder)
 
 
@@ -276,13 +291,13 @@ def _settings(index: Index, base: str, options: AdaptOptions) -> JsonObject:
     return {"base": base, "fingerprint": index.store.space.fingerprint, **own, "judgements": judged}
 
 
-def _folder(index: Index, settings: JsonObject) -> Path:
-    """The folder of an interrupted call with these settings, else a new one."""
+def _folder(index: Index, asked: JsonObject) -> Path:
+    """The folder of an interrupted call that asked the same, else a new one."""
     names = (f"{index.name}-adapted{f'-{number}' if number > 1 else ''}" for number in count(1))
     for folder in (_home(index) / name for name in names):
         plan = runs.read_json(folder / runs.RUN / "adapting" / PLAN)
         begun = plan is None and not (folder / bundles.MANIFEST).exists() and not (folder / f"{REPORT}.json").exists()
-        if begun or (plan is not None and (plan["settings"] == settings or _has_switched(index, folder))):
+        if begun or (plan is not None and (plan["settings"] == asked or _has_switched(index, folder))):
             return folder
     raise AssertionError
 

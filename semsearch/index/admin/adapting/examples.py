@@ -73,7 +73,7 @@ def judged(index: Index, file: Path | None) -> Graded:
 
 def _graded(file: Path) -> Sequence[tuple[str, dict[str, int]]]:
     found = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
         if line.strip():
             one = json_object(line, file, number)
             try:
