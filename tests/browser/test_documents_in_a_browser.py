@@ -75,9 +75,10 @@ def test_a_folder_is_added_with_options_and_its_outcome_is_told(browser: Any, se
     unfold(browser, "Add documents")
     box = until(lambda: browser.find_elements(By.CSS_SELECTOR, "input[placeholder='~/notes']"))[0]
     box.send_keys(str(tmp_path))
+    until(lambda: "on this machine" in text(browser) and " files (" in text(browser))
     unfold(browser, "Options")
     fields = "input[aria-label*='(--exclude)']"
-    until(lambda: [e for e in browser.find_elements(By.CSS_SELECTOR, fields) if e.is_displayed()])[0].click()
+    until(lambda: [e.click() or e for e in browser.find_elements(By.CSS_SELECTOR, fields) if e.is_displayed()])
     browser.switch_to.active_element.send_keys("*.txt", Keys.ENTER)
     press(browser, "Add to notes")
     until(lambda: "1 added; " in text(browser))

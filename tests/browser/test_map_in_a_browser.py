@@ -214,8 +214,14 @@ def test_the_time_slider_shows_and_chooses_the_points_between_two_days(browser: 
 @pytest.mark.long
 def test_hits_of_the_last_search_are_marked_and_the_map_keeps_its_view(browser: Any, server: str) -> None:
     ask(browser, f"{server}/?n=notes", "falcon wings")
-    links = "[data-testid=stSidebar] [data-testid=stPageLink] a"
-    until(lambda: [each for each in browser.find_elements(By.CSS_SELECTOR, links) if "Map" in each.text])[0].click()
+    links = ".st-key-rail [data-testid=stPageLink] a"
+    until(
+        lambda: [
+            each
+            for each in browser.find_elements(By.CSS_SELECTOR, links)
+            if "Explore" in each.get_property("textContent")
+        ]
+    )[0].click()
     box = until(lambda: browser.find_elements(By.CSS_SELECTOR, "input[aria-label='Show the hits of a search']"))[0]
     until(lambda: box.get_attribute("value") == "falcon wings" and "ringed" in text(browser))
     shown = "const canvas = arguments[0]; return canvas.toDataURL().length"

@@ -16,7 +16,7 @@ from semsearch.encoders.hashing import HashingEncoder
 
 HOSTILE = "<b>x"
 DOCUMENTS = [Document("a.txt", "A diesel engine."), Document("b.txt", "Bread and salt.")]
-shown = partial(opened, "library", part="indexes")
+shown = partial(opened, "library", shelf="indexes")
 
 
 def reembed(page: AppTest, encoder: str, *, keep: bool = False) -> AppTest:

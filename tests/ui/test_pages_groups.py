@@ -31,7 +31,7 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
 
 
 def shown(**url: str) -> AppTest:
-    page = opened("map" if "part" in url else "library", **({} if "part" in url else {"part": "copies"}), **url)
+    page = opened("map" if "view" in url else "library", **({} if "view" in url else {"shelf": "copies"}), **url)
     until(lambda: not any(each.icon == ":material/hourglass_top:" for each in again(page).info))
     return page
 
@@ -67,7 +67,7 @@ def test_all_copies_are_removed_at_once_where_one_is_sure(notes: Index) -> None:
 
 
 def test_clusters_have_names_sizes_and_examples(notes: Index) -> None:
-    page = shown(part="clusters", k="2")
+    page = shown(view="clusters", k="2")
     (table,) = page.dataframe
     assert table.value["documents"].tolist() == [3, 2]
     first, second = table.value["cluster"].tolist()
@@ -76,7 +76,7 @@ def test_clusters_have_names_sizes_and_examples(notes: Index) -> None:
 
 
 def test_clusters_are_counted_over_time(notes: Index) -> None:
-    page = shown(part="clusters", k="2", time="true", by="year", field="made")
+    page = shown(view="clusters", k="2", time="true", by="year", field="made")
     assert not page.exception
     (chart,) = [json.loads(each.proto.spec) for each in page.get("vega_lite_chart")]
     names = page.dataframe[0].value["cluster"].tolist()
@@ -85,14 +85,14 @@ def test_clusters_are_counted_over_time(notes: Index) -> None:
         zip(names, charts.AREAS, strict=False)
     )
     assert colour["legend"]["columns"] == 1  # side by side, the names are cut
-    page = shown(part="clusters", k="2", time="true", field="unknown")
+    page = shown(view="clusters", k="2", time="true", field="unknown")
     assert any("date" in each.value for each in page.info) and not page.exception
 
 
 def test_an_empty_index_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with at_home(tmp_path, tmp_path, monkeypatch):
         Index.create("empty", encoder="hashing").close()
-        page = shown(n="empty", part="clusters")
+        page = shown(n="empty", view="clusters")
         assert "no document yet" in page.info[0].value
         assert [each.proto.label for each in page.get("page_link")] == ["Add documents"]
 
@@ -115,7 +115,7 @@ def choose(page: AppTest, label: str, *documents: str, texts: str = "") -> AppTe
 
 
 def test_documents_are_labelled_as_in_examples_chosen_or_typed(notes: Index) -> None:
-    page = shown(part="labels", reject="0")
+    page = shown(view="labels", reject="0")
     assert any("two labels" in each.value for each in page.caption)
     choose(page, "machines", "engine")
     choose(page, "", texts="yeast and flour\tkitchen\nmotor fuel pump\tmachines")
@@ -139,7 +139,7 @@ def test_documents_are_labelled_as_in_examples_chosen_or_typed(notes: Index) -> 
 
 
 def test_an_example_without_a_label_is_refused_and_one_is_listed_once(notes: Index) -> None:
-    page = shown(part="labels")
+    page = shown(view="labels")
     page.multiselect(key="label.documents").set_value(["engine"])
     press(page, "label.add")
     assert "no label" in page.error[0].value and not page.dataframe

@@ -77,10 +77,10 @@ def test_the_panel_goes_on_to_the_index_that_it_has_made(notes: Path, tmp_path_f
     ("old", "query", "title_now", "query_now"),
     [
         ("indexes", {"part": "Train"}, "Models", {"part": "Train"}),
-        ("indexes", {}, "Library", {"part": "indexes"}),
+        ("indexes", {}, "Library", {"shelf": "indexes"}),
         ("documents", {"glob": "a*"}, "Library", {"glob": "a*"}),
-        ("groups", {}, "Library", {"part": "copies"}),
-        ("groups", {"kind": "labels"}, "Explore", {"part": "labels"}),
+        ("groups", {}, "Library", {"shelf": "copies"}),
+        ("groups", {"kind": "labels"}, "Explore", {"view": "labels"}),
     ],
 )
 def test_a_link_from_an_earlier_version_still_leads_there(

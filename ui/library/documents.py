@@ -84,7 +84,7 @@ def _documents(name: str, index: Index, total: int) -> None:
     if not matching:
         messages.info("No document matches. Loosen the filters.")
         return
-    ids = widgets.page_of(matching, ROWS, "page", bind=URL)
+    ids = widgets.page_of(matching, ROWS, "page", bind=URL, width=160)
     per_page = f", {ROWS} a page" if len(matching) > ROWS else ""
     key = f"table {name} {ids[0]} {filters} {index.version}"
     tables.select(rows(index, ids), COLUMNS, key, lambda ticked: choose(ids, ticked), many=True)

@@ -17,7 +17,7 @@ def page() -> None:
     """The page."""
     messages.outcome_of_click()
     row = st.container(horizontal=True, vertical_alignment="center")
-    part = widgets.choice("Part of the library", list(PARTS), "part", place=row, label_visibility="collapsed")
+    part = widgets.choice("Part of the library", list(PARTS), "shelf", place=row, label_visibility="collapsed")
     if admin.names() or part == "indexes":  # where a dump can be restored
         PARTS[part](row)
     else:

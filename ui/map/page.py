@@ -36,7 +36,7 @@ def page() -> None:
         "Map: every passage in two dimensions. Clusters: what the documents are about. Labels: documents labelled as "
         "in your examples."
     )
-    part = widgets.choice("Part", list(PARTS), "part", hint, place=row)
+    part = widgets.choice("Part", list(PARTS), "view", hint, place=row)
     name = index_picker.index(partial(_clear, *selection.ALL))
     with messages.errors():
         if name is None:

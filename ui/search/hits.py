@@ -27,6 +27,7 @@ SORTS = {"newest": "Newest first", "oldest": "Oldest first"}
 MOST, STEP = 200, 10  # hits, and how many more at a click
 MOST_UNFOLDED = 30
 POOR = "no good match"
+LEVELS = ("strong", "likely", "weak", "none")
 BEST = "Best:"  # in place of the rank of the nearest miss
 
 
@@ -115,11 +116,9 @@ def _sort() -> str:
 
 
 def order(shown: Shown) -> str:
-    """By what the hits are ordered, where that is not their strength."""
-    strengths = [each.hit.strength for each in shown.hits if each.hit.strength is not None]
-    if _sort() or shown.query.mode != "hybrid" or strengths == sorted(strengths, reverse=True):
-        return ""
-    return "ordered by meaning and words"
+    """By what the hits are ordered, where that is not what their bars say."""
+    bars = [LEVELS.index(each.hit.match) for each in shown.hits if each.hit.strength is not None]
+    return "" if _sort() or shown.query.mode != "hybrid" or bars == sorted(bars) else "ordered by meaning and words"
 
 
 def _above_chance(hits: Sequence[IndexHit]) -> int:

@@ -52,15 +52,15 @@ def now(path: str, query: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """Where what an address of an earlier version showed is by now.
 
     >>> now("indexes", {"n": "notes"}), now("groups", {"kind": "clusters"}), now("indexes", {"part": "Train"})
-    (('library', {'n': 'notes', 'part': 'indexes'}), ('map', {'part': 'clusters'}), ('models', {'part': 'Train'}))
+    (('library', {'n': 'notes', 'shelf': 'indexes'}), ('map', {'view': 'clusters'}), ('models', {'part': 'Train'}))
     """
     page, part = MOVED[path]
     rest = {name: value for name, value in query.items() if name != "kind"}
     if path == "indexes" and "part" in query:
         return "models", rest
     if path == "groups" and query.get("kind") in ("clusters", "labels"):
-        page, part = "map", query["kind"]
-    return page, {**rest, "part": part}
+        return "map", {**rest, "view": query["kind"]}
+    return page, {**rest, "shelf": part}
 
 
 def link(

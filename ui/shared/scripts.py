@@ -64,6 +64,11 @@ _GONE = """<script>
   }).observe({ type: "resource" });
 })();
 </script>"""
+_NAMED = """<script>
+new MutationObserver(() => {
+  for (const each of document.querySelectorAll(".stToast:not([aria-label])")) each.setAttribute("aria-label", "Notice");
+}).observe(document.documentElement, { childList: true, subtree: true });
+</script>"""
 INLINE = (_KEYS, _LOCKED)
 
 
@@ -80,7 +85,7 @@ def in_shell(document: str) -> str:
     clears them before it goes, and Back would lead there.
     """
     document = document.replace("<title>Streamlit</title>", f"<title>semsearch</title>\n{_ROOT}\n{_LEAVING}", 1)
-    return document.replace("</body>", f"{_STOPPED}\n{_GONE}\n</body>", 1)
+    return document.replace("</body>", f"{_STOPPED}\n{_GONE}\n{_NAMED}\n</body>", 1)
 
 
 def reload_when_locked() -> None:
