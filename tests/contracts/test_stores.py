@@ -834,6 +834,41 @@ def test_highlights_are_the_words_of_the_query() -> None:
     assert spans(text, "unicorn") == ()
 
 
+FORMS = {
+    "ru": "В воскресенье мы читали новую книгу о старых замках на берегу реки.",
+    "fi": "Talojen katot korjataan ennen talven tuloa, ja ikkunat pestään keväällä.",
+    "de": "Die Katzen der Nachbarn schlafen tagsüber in unserem Garten unter den Bäumen.",
+    "es": "Los gatos de los vecinos duermen durante el día en nuestro jardín.",
+    "en": "The houses of the village are painted before the winter begins.",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "language"),
+    [
+        ("где лежат мои книги о замке", "ru"),
+        ("milloin talon katto korjattiin ja ikkunat pestiin", "fi"),
+        ("wo schläft die Katze unseres Nachbarn", "de"),
+        ("dónde duerme el gato de mi vecino", "es"),
+    ],
+)
+def test_other_forms_of_a_word_are_found_and_marked_in_the_language_of_the_query(
+    made: tuple[StoreWriter, Space], query: str, language: str
+) -> None:
+    made[0].replace([entry(name, text) for name, text in FORMS.items()], made[1].id)
+    found = made[0].reader.lexical(query, 5)
+    (first, *_) = made[0].reader.passages(found.ids[:1])
+    assert first.document == language
+    words = {first.text[start:end] for start, end in spans(first.text, query)}
+    assert len(words) > 1 and not words <= set(query.split())
+
+
+def test_a_query_that_may_be_english_is_searched_for_as_it_is_cut(made: tuple[StoreWriter, Space]) -> None:
+    made[0].replace([entry(name, text) for name, text in FORMS.items()], made[1].id)
+    (first, *_) = made[0].reader.passages(made[0].reader.lexical("painted village house", 5).ids)
+    assert first.document == "en"
+
+
 # ---- facets, recipe, runs, spaces
 
 

@@ -70,6 +70,9 @@ class LanceMatching:
         ids: Ids = np.array([row["id"] for row in rows], dtype=np.int64)
         return ScoredPassages.of(ids, np.array([row["_score"] for row in rows], dtype=np.float64))
 
+    def scaled(self, part: ScoredPassages, factor: float) -> ScoredPassages:
+        return part.scaled(factor)
+
     def of_short_run(self, run: str) -> ScoredPassages:
         return self.best("passages_cjk", [run], MOST_OF_RUN)
 
@@ -81,11 +84,11 @@ class LanceMatching:
         rows = self._table.rows_among(["id", "words", "grams"], "id", ids)
         return [row["id"] for row in rows if all(_has(row, entry, inside=bool(runs)) for entry in [*runs, *words])]
 
-    def known_terms(self, stem: str, least: int, most: int) -> list[str]:
+    def known_terms(self, stem: str, least: int, most: int, start: int = 1) -> list[str]:
         """Those of the passages that the library takes for similar."""
         query = q.MatchQuery(stem, "words", fuzziness=2, prefix_length=1, max_expansions=SIMILAR)
         terms = {term for row in self._scan(["words"], query, SIMILAR) for term in row["words"].split(" ")}
-        return sorted(term for term in terms if term[:1] == stem[:1] and least <= len(term) <= most)
+        return sorted(term for term in terms if term[:start] == stem[:start] and least <= len(term) <= most)
 
     def _scan(self, columns: Sequence[str], query: Arrow, k: int) -> list[Row]:
         allowed = self._allowed if "_score" in columns else ""

@@ -1,9 +1,10 @@
 """Search by words, the same in every store: which words of a query are searched for, BM25, coverage, corrections.
 
 Words are compared as FTS5's porter tokenizer sees them (`tokenizer`): without case and accents, "running" finds "runs";
-before that, texts and queries are written in the same letters (`folding`). A query is words, never the syntax of a
-search engine; "a phrase in quotes" counts as one word. A passage is found by its text and by the keywords of its place
-(`utils.passage_context`), one bm25 over both; `Lexical.complete` looks at the text alone.
+before that, texts and queries are written in the same letters (`folding`). For other languages see `word_forms`. A
+query is words, never the syntax of a search engine; "a phrase in quotes" counts as one word. A passage is found by its
+text and by the keywords of its place (`utils.passage_context`), one bm25 over both; `Lexical.complete` looks at the
+text alone.
 
 Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese ("CJK" below) are searched for by trigrams, each run of letters
 as a whole and as its trigrams; runs of one or two letters are looked up as they are. In passages with such letters
@@ -17,22 +18,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from itertools import accumulate, islice
+from operator import or_
 from typing import Protocol, Self, TypeVar
 
+from semsearch.stores import sql
 from semsearch.stores.protocol import Lexical
 from semsearch.stores.sql import bm25, spelling
 from semsearch.stores.sql.folding import fold, folded
 from semsearch.stores.sql.query_terms import LONGEST_PHRASE, MOST_READ, has_cjk, query_terms
 from semsearch.stores.sql.tokenizer import WORDS, cut, spans_of_words
-from semsearch.utils.languages import stop_words
+from semsearch.utils.languages import detection, stop_words
 
 FEW_PASSAGES = 20  # below, even a word of more than half of the passages is searched for
 MOST_WORDS = 64  # of a query, the rarest are searched: 100 words cost FTS5 0.2 s at 100,000 passages, 200 cost 0.6 s
 ALWAYS = 8  # words that are searched however frequent they are
 POSTINGS = 20_000  # beyond ALWAYS, rarest first, until the words occur in this many passages: FTS5 scores each in 4 µs
 MOST_GRAMS = 8  # short CJK runs that are looked up
+ENGLISH = "en"
 MOST_CORRECTED = 4  # words of a query: 20 ms each at 100,000 known words
 
 
@@ -63,6 +67,9 @@ class Matching(Protocol[P]):
     def best(self, table: str, phrases: Sequence[str], k: int) -> P:
         """The k best passages by bm25 over some phrases that occur."""
 
+    def scaled(self, part: P, factor: float) -> P:
+        """The scores times a factor."""
+
     def of_short_run(self, run: str) -> P:
         """bm25 of every passage with a run of one or two CJK letters."""
 
@@ -72,8 +79,8 @@ class Matching(Protocol[P]):
     def complete(self, ids: Sequence[int], runs: Sequence[str], words: Sequence[str]) -> Iterable[int]:
         """Those of these passages that have every CJK run and every word in their text."""
 
-    def known_terms(self, stem: str, least: int, most: int) -> list[str]:
-        """The terms of words that begin with the first letter of `stem` and have `least` to `most` letters, sorted.
+    def known_terms(self, stem: str, least: int, most: int, start: int = 1) -> list[str]:
+        """The terms of words that begin with the first `start` letters of `stem` and have `least` to `most`, sorted.
 
         A term that no passage has any more may be among them, and those that are little like it may be left out.
         """
@@ -88,21 +95,29 @@ def search(matching: Matching[P], words: Sequence[str], k: int) -> Lexical:
     """The k best passages by the informative ones of `words`, ties by id. One of the words is enough.
 
     Words in more than half of the passages are uninformative and left out while others match, function words of English
-    wherever there are others. A coverage of 1 is the bm25 of a passage of average length that has every word once; a
-    word that no passage has lowers it most. In unspaced scripts, where words are not known, the best passage has 1.
+    wherever there are others. Forms of a word count as the word. A coverage of 1 is the bm25 of a passage of average
+    length that has every word once; a word that no passage has lowers it most. In unspaced scripts, where words are not
+    known, the best passage has 1.
     """
     runs = [word for word in words if has_cjk(word)]
     spaced = [word for word in words if not has_cjk(word)]
     if not runs:
         spaced = [word for word in spaced if word.lower() not in stop_words.QUERY] or spaced
     counts = matching.counts("passages_fts", spaced)
-    corrected, of_corrected = _corrected(matching, [word for word, n in counts.items() if not n])
+    forms = sql.word_forms.forms(spaced, words, matching.known_terms) if _inflected(words) else {}
+    corrected, of_corrected = _corrected(matching, [word for word, n in counts.items() if not n and word not in forms])
     spaced = [corrected.get(word, word) for word in spaced]
     counts = {word: n for word, n in counts.items() if word not in corrected} | of_corrected
-    ids, scores = matching.ordered(_scored(matching, runs, spaced, counts, k), k)
-    whole = (max(scores, default=0.0) if runs else _information(matching, counts)) or 1.0
+    inflected = {word: {word: counts[word]} | matching.counts("passages_fts", others) for word, others in forms.items()}
+    ids, scores = matching.ordered(_scored(matching, runs, spaced, counts, inflected, k), k)
+    whole = (max(scores, default=0.0) if runs else _information(matching, counts, inflected)) or 1.0
     complete = _complete(matching, ids, runs, counts)
     return Lexical(ids, scores, [min(1.0, score / whole) for score in scores], complete, corrected)
+
+
+def _inflected(words: Sequence[str]) -> bool:
+    """Whether a query is surely in another language than English, for which the words are cut."""
+    return not detection.is_readable(" ".join(words), [ENGLISH])
 
 
 def nothing() -> Lexical:
@@ -121,19 +136,44 @@ def spans(text: str, query: str) -> tuple[tuple[int, int], ...]:
     spaced = [word for word in words if not has_cjk(word)]
     informative = [word for word in spaced if word.lower() not in stop_words.QUERY]
     if informative or (spaced and not places):
-        places += spans_of_words(plain.text, informative or spaced)
+        marked = informative or spaced
+        marked += sql.word_forms.in_text(marked, words, plain.text) if _inflected(words) else []
+        places += spans_of_words(plain.text, marked)
     return _merged(plain.place(*span) for span in places)
 
 
-def _scored(matching: Matching[P], runs: Sequence[str], spaced: Sequence[str], counts: Mapping[str, int], k: int) -> P:
-    """The scores of at least the k best passages."""
-    if not matching.size("passages_cjk"):
+def _scored(
+    matching: Matching[P],
+    runs: Sequence[str],
+    spaced: Sequence[str],
+    counts: Mapping[str, int],
+    inflected: Mapping[str, Mapping[str, int]],
+    k: int,
+) -> P:
+    """The scores of at least the k best passages. Of a word and its forms, the one that scores highest counts."""
+    cjk = matching.size("passages_cjk")
+    if not cjk and not inflected:
         return _best(matching, "passages_fts", counts, k)
     depth = 4 * k + 100  # parts are summed: a passage may be lower in each than in their sum
+    part = _best(matching, "passages_fts", {word: n for word, n in counts.items() if word not in inflected}, depth)
+    for forms in inflected.values():
+        part = part + _of_forms(matching, forms, depth)
+    if not cjk:
+        return part
     inside = matching.counts("passages_cjk", [word for word in spaced if len(word) > 2])
-    part = _best(matching, "passages_fts", counts, depth)
     part = part | _best(matching, "passages_cjk", inside, depth)  # the same words, in two ways
     return part + _by_characters(matching, runs, depth)
+
+
+def _of_forms(matching: Matching[P], counts: Mapping[str, int], k: int) -> P:
+    """bm25 of the best form of a word in each passage. All weigh as much as one word that is in all their passages."""
+    size = matching.size("passages_fts")
+    weight = bm25.idf(size, min(size, sum(counts.values())))
+    parts = (
+        matching.scaled(matching.best("passages_fts", [form], k), weight / bm25.idf(size, counts[form]))
+        for form in _informative(size, counts)
+    )
+    return reduce(or_, parts, matching.best("passages_fts", [], k))
 
 
 def _by_characters(matching: Matching[P], runs: Sequence[str], k: int) -> P:
@@ -176,10 +216,11 @@ def _informative(size: int, counts: Mapping[str, int]) -> list[str]:
     return [p for at, ((_, p), n) in enumerate(zip(rarest, postings, strict=True)) if at < ALWAYS or n <= POSTINGS]
 
 
-def _information(matching: Matching[P], counts: Mapping[str, int]) -> float:
+def _information(matching: Matching[P], counts: Mapping[str, int], inflected: Mapping[str, Mapping[str, int]]) -> float:
     """The summed idf of the phrases, of the rarest where they are many."""
     size = matching.size("passages_fts")
-    return sum(bm25.idf(size, n) for n in sorted(counts.values())[:MOST_WORDS])
+    having = {**counts, **{word: min(size, sum(forms.values())) for word, forms in inflected.items()}}
+    return sum(bm25.idf(size, n) for n in sorted(having.values())[:MOST_WORDS])
 
 
 def _grams(runs: Sequence[str], n: int) -> list[str]:

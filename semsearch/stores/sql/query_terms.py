@@ -90,3 +90,8 @@ def exact_entry(entry: str) -> str:
 def quoted(phrase: str) -> str:
     """A phrase in FTS5's syntax."""
     return '"' + phrase.replace('"', '""') + '"'
+
+
+def after(start: str) -> str:
+    """The least text above all that begin with `start`."""
+    return start[:-1] + chr(ord(start[-1]) + 1)

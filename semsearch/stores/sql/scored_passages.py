@@ -49,6 +49,10 @@ class ScoredPassages:
         scores[at] = joined(scores[at], other.scores)
         return type(self)(keys, scores)
 
+    def scaled(self, factor: float) -> Self:
+        """With scores times a factor."""
+        return type(self)(self.keys, self.scores * factor)
+
     def best(self, k: int) -> Self:
         """The k highest, in the order of their keys; of equal ones the first."""
         if len(self) <= k:

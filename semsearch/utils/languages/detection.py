@@ -124,14 +124,14 @@ def language(text: str) -> str:
 
 
 def likely(text: str, languages: Collection[str]) -> tuple[str, ...]:
-    """Those of `languages` that the text is most likely in: several where that is not clear, none of its script.
+    """Those of `languages` that the text is most likely in, best first: several where that is not clear.
 
     >>> likely("Wie lange muss das Brot im Ofen bleiben?", ["en", "de"]), likely("42 %", ["en", "de"])
     (('de',), ())
     """
     scores = {each: score for each, score in _scores(text[:LETTERS]).items() if each in languages}
     best = max(scores.values(), default=0.0)
-    return tuple(each for each, score in scores.items() if best - score < LEAD)
+    return tuple(each for each in sorted(scores, key=lambda each: -scores[each]) if best - scores[each] < LEAD)
 
 
 def is_readable(text: str, languages: Collection[str]) -> bool:

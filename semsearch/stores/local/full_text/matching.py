@@ -17,7 +17,7 @@ from semsearch.stores.local.database.schema import POSTINGS, as_indexed, indexed
 from semsearch.stores.local.full_text.occurrences import short_run
 from semsearch.stores.sql import bm25
 from semsearch.stores.sql.lexical_search import most_informative
-from semsearch.stores.sql.query_terms import exact_entry, has_cjk, quoted, required_words
+from semsearch.stores.sql.query_terms import after, exact_entry, has_cjk, quoted, required_words
 from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
@@ -52,6 +52,9 @@ class Fts5Matching:
         within = () if self._allowed is None else (json.dumps(self._allowed.tolist()),)
         return Counter(dict(self._db.execute(sql, (" OR ".join(map(quoted, phrases)), *within, k)).fetchall()))
 
+    def scaled(self, part: Counter[int], factor: float) -> Counter[int]:
+        return Counter({passage: score * factor for passage, score in part.items()})
+
     def of_short_run(self, run: str) -> Counter[int]:
         ids, counts, lengths = _short_run(self._db, run)
         if not len(ids):
@@ -72,15 +75,15 @@ class Fts5Matching:
         complete = self._db.execute(sql, (_in_text(" AND ".join(map(quoted, words))), json.dumps(ids)))
         return [row for (row,) in complete]
 
-    def known_terms(self, stem: str, least: int, most: int) -> list[str]:
-        return known_terms(self._db, stem[:1], least, most)
+    def known_terms(self, stem: str, least: int, most: int, start: int = 1) -> list[str]:
+        return known_terms(self._db, stem[:start], least, most)
 
 
 def known_terms(connection: sqlite3.Connection, first: str, least: int, most: int) -> list[str]:
     """See `Matching.known_terms`."""
     connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, passages_fts, row)")
     sql = "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?"
-    return [term for (term,) in connection.execute(sql, (first, chr(ord(first) + 1), least, most))]
+    return [term for (term,) in connection.execute(sql, (first, after(first), least, most))]
 
 
 def counted(connection: sqlite3.Connection, table: str, phrase: str, most: int) -> int:

@@ -181,6 +181,9 @@ class PostingsMatching:
                 parts.append((places, bm25.scores(weight, counts, lengths[places], tokens / size)))
         return best_sums([self._allowed_of(*part) for part in parts], k, self._sums)
 
+    def scaled(self, part: ScoredPassages, factor: float) -> ScoredPassages:
+        return part.scaled(factor)
+
     def of_short_run(self, run: str) -> ScoredPassages:
         places, counts = self._postings(GRAMS, run)
         lengths = self._passages.characters[places]
@@ -209,8 +212,8 @@ class PostingsMatching:
                 sure |= tokens.having([] if runs else words, words if runs else ())
         return sure
 
-    def known_terms(self, stem: str, least: int, most: int) -> list[str]:
-        return known_terms(self._db, stem[:1], least, most)
+    def known_terms(self, stem: str, least: int, most: int, start: int = 1) -> list[str]:
+        return known_terms(self._db, stem[:start], least, most)
 
     def _having(self, word: str) -> Places:
         """The places, ascending, that have a word or phrase."""

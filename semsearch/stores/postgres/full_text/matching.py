@@ -18,6 +18,7 @@ from semsearch.stores.postgres.full_text import occurrences, words
 from semsearch.stores.postgres.full_text.words import contains, has_word
 from semsearch.stores.postgres.server.connection import Connection
 from semsearch.stores.sql import bm25
+from semsearch.stores.sql.query_terms import after
 from semsearch.stores.sql.scored_passages import ScoredPassages
 from semsearch.stores.sql.tokenizer import GRAMS, WORDS
 
@@ -88,6 +89,9 @@ class PostgresMatching:
             best = best + self._inside(self._scored(table, phrase, self._postings(table, phrase)))
         return best
 
+    def scaled(self, part: ScoredPassages, factor: float) -> ScoredPassages:
+        return part.scaled(factor)
+
     def of_short_run(self, run: str) -> ScoredPassages:
         postings = self._postings("passages_cjk", run)
         lengths = np.asarray(postings.lengths)
@@ -106,10 +110,10 @@ class PostgresMatching:
         sql = f"SELECT passage FROM words WHERE passage = ANY(?::bigint[]) AND {condition}"
         return [row for (row,) in self._db.rows(sql, [list(ids), *values])]
 
-    def known_terms(self, stem: str, least: int, most: int) -> list[str]:
+    def known_terms(self, stem: str, least: int, most: int, start: int = 1) -> list[str]:
         sql = """SELECT term FROM vocabulary WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?
                  ORDER BY term"""
-        return [term for (term,) in self._db.rows(sql, (stem[0], chr(ord(stem[0]) + 1), least, most))]
+        return [term for (term,) in self._db.rows(sql, (stem[:start], after(stem[:start]), least, most))]
 
     # ---- one phrase
 

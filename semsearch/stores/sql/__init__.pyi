@@ -1,0 +1,1 @@
+from . import word_forms as word_forms
