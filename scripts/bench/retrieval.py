@@ -2,7 +2,8 @@
 
     python -m scripts.bench.retrieval                 the table of the README
     python -m scripts.bench.retrieval --windows       the table of docs/choices.md, which compares window sizes
-    python -m scripts.bench.retrieval --questions     the table of docs/ranking.md: our own questions
+    python -m scripts.bench.retrieval --questions     the table of docs/ranking.md: our own questions; manuals are
+                                                      fetched from Debian
 
 Each collection goes into a temporary index, one document per record, and is searched with
 `Query(k=100, group="document")`. Windows are chosen on SciFact's train queries and Cranfield, never on SciFact's test.
@@ -12,6 +13,7 @@ With `--cache`, vectors are kept for the next run or another window with the sam
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import tempfile
 import time
@@ -21,9 +23,9 @@ from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
-from scripts.shared import figures
-from scripts.shared.places import CHECKOUT, DATA
-from semsearch import Encoder, Index
+from scripts.shared import debian, figures
+from scripts.shared.places import CHECKOUT, DATA, SAMPLE
+from semsearch import Encoder, Index, admin
 from semsearch.chunking.splitter import Splitter
 from semsearch.errors import SemsearchError
 from semsearch.evaluation import report, retrieval
@@ -43,9 +45,20 @@ REFERENCE = {
     "BM25 (reference)": {"scifact": 0.669, "cranfield": 0.339, "cacm": 0.447},
     "all-MiniLM-L6-v2, fp32, first 256 tokens (reference)": {"scifact": 0.645, "cranfield": 0.368, "cacm": 0.409},
 }
-# Folders of files with questions of our own; of each list every second question was used to choose the ranking
-FOLDERS = {"peps": DATA / "docs_peps_rst", "httpd": DATA / "docs_httpd_html"}
+# Files with questions of our own; of each list every second question was used to choose the ranking
+FOLDERS = {"peps": DATA / "docs_peps_rst", "httpd": DATA / "docs_httpd_html", "sample": SAMPLE, "manuals": None}
+ASKED = CHECKOUT / "tests" / "fixtures" / "questions"
+QUESTIONS = {name: SAMPLE / "queries.tsv" if name == "sample" else ASKED / f"{name}.tsv" for name in FOLDERS}
 HALVES = {"choosing": 0, "reporting": 1}
+# Of the pages of these packages of Debian, those that a question names and every sixth of the others
+PACKAGES = {
+    "git": ("git-doc", r"usr/share/doc/git-doc/(.+\.html)"),
+    "postgresql": ("postgresql-doc-15", r"usr/share/doc/postgresql-doc-15/html/(.+\.html)"),
+    "sqlite": ("sqlite3-doc", r"usr/share/doc/sqlite3/([^/]+\.html)"),
+    "python": ("python3.11-doc", r"usr/share/doc/python3.11/html/(faq/.+\.html)"),
+    "debian-faq": ("debian-faq", r"usr/share/doc/debian/FAQ/(.+\.en\.html)"),
+}
+EVERY = 6
 
 
 @dataclass(frozen=True)
@@ -111,26 +124,46 @@ def windows(encoder: Encoder, collections: Sequence[str]) -> tuple[list[Run], st
     return runs, report.markdown(head, rows)
 
 
-def questions(encoder: Encoder) -> tuple[list[Run], str]:
+def questions(encoder: Encoder, home: Path) -> tuple[list[Run], str]:
     """The table of docs/ranking.md: nDCG@10, and the share of questions with a right document first and in the first 3.
 
-    In percent, by half and mode.
+    In percent, by half and mode. Indexes that `home` has are used as they are.
     """
     runs, rows = [], []
-    for name, folder in FOLDERS.items():
-        lines = (CHECKOUT / "tests" / "fixtures" / "questions" / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
+    for name in FOLDERS:
+        lines = QUESTIONS[name].read_text(encoding="utf-8").splitlines()
         judged = [(text, documents.split()) for text, documents in (line.split("\t") for line in lines[1:])]
-        with tempfile.TemporaryDirectory() as home, Index.create(name, encoder=encoder, home=Path(home)) as index:
-            began = time.perf_counter()
-            added = index.sync(folder)
-            took = time.perf_counter() - began
+        began = time.perf_counter()
+        with indexed(name, encoder, home, {page for _, documents in judged for page in documents}) as index:
+            passages, took = index.info()["passages"], time.perf_counter() - began
             for half, first in HALVES.items():
                 scores: dict[str, dict[str, float]]
                 scores = {mode: answered(index, judged[first::2], mode) for mode in MODES}
-                runs.append(Run(name, half, added.passages, took, scores))
+                runs.append(Run(name, half, passages, took, scores))
                 cells = [" / ".join(f"{100 * value:.1f}" for value in scores[mode].values()) for mode in MODES]
                 rows.append([f"{name}, {half} half", *cells])
     return runs, report.markdown(["nDCG@10 / hit@1 / hit@3", *MODES], rows)
+
+
+def indexed(name: str, encoder: Encoder, home: Path, named: set[str]) -> Index:
+    """The index of a collection, with the pages that its questions name."""
+    if name in admin.names(home):
+        return Index.open(name, encoder=encoder, home=home)
+    index = Index.create(name, encoder=encoder, home=home)
+    if folder := FOLDERS[name]:
+        index.sync(folder)
+        return index
+    with tempfile.TemporaryDirectory() as pages:
+        for part, (package, pattern) in PACKAGES.items():
+            matched = ((re.fullmatch(pattern, path), content) for path, content in debian.contents(package))
+            read = sorted((f"{part}/{match[1]}", content) for match, content in matched if match)
+            for at, (page, content) in enumerate(read):
+                if page in named or at % EVERY == 0:
+                    file = Path(pages, page)
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_bytes(content)
+        index.sync(pages)
+    return index
 
 
 def answered(index: Index, judged: Sequence[tuple[str, list[str]]], mode: Mode) -> dict[str, float]:
@@ -148,7 +181,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("collections", nargs="*", default=list(TEST), metavar="COLLECTION", help=", ".join(TEST))
     parser.add_argument("-m", "--model", default="default", help="encoder: a name or a folder")
     parser.add_argument("--windows", action="store_true", help="compare windows instead (choosing data only)")
-    parser.add_argument("--questions", action="store_true", help="ask the questions about PEPs and httpd instead")
+    parser.add_argument("--questions", action="store_true", help="ask our own questions instead")
+    parser.add_argument("--home", type=Path, help="keep the indexes of --questions there for the next run")
     parser.add_argument("--cache", type=Path, help="keep vectors in this file between runs")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.collections if name not in TEST]
@@ -162,7 +196,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         encoder = Encoder.load(chosen.model, cache=chosen.cache or Path(scratch, "vectors.db"))
         if chosen.questions:
-            runs, shown = questions(encoder)
+            runs, shown = questions(encoder, chosen.home or Path(scratch))
         else:
             runs, shown = (windows if chosen.windows else quality)(encoder, chosen.collections)
     measured = {"encoder": encoder.info, "runs": [vars(run) for run in runs]}
