@@ -4,6 +4,7 @@ hashing                          HashingEncoder
 encoder.json, ONNX weights       OnnxBackend
 encoder.json, safetensors        MaskedBackend, CausalBackend for a decoder
 modules.json, or config.json     the same, described by semsearch.models.hf_config
+onnx/model.onnx alone            OnnxBackend, described by semsearch.encoders.onnx_repository
 """
 
 from __future__ import annotations
@@ -115,11 +116,17 @@ def describe(reference: Reference, *, trust: bool = False) -> tuple[Bundle, Refe
     model, entry = reference.model, model_folders.catalogue().get(reference.model, {})
     if entry.get("template") and not reference.template:
         reference = reference.with_(template=entry["template"])
-    chosen = _checkpoints().with_template(folder, reference, trust=trust)
+    graph_alone = bool(_checkpoints().graph_alone(folder))
+    chosen = reference if graph_alone else _checkpoints().with_template(folder, reference, trust=trust)
     resolved, of_hub = _resolved(chosen, folder), model.startswith(HUB)
     name = str(replace(chosen, model=model if entry or of_hub else folder.resolve().name))
     source = entry.get("source") or (f"https://huggingface.co/{model.removeprefix(HUB)}" if of_hub else "")
-    bundle = _checkpoints().describe(folder, resolved, name=name, source=source, trust=trust)
+    if graph_alone:
+        from semsearch.encoders import onnx_repository  # as `_checkpoints`
+
+        bundle = onnx_repository.describe(folder, chosen, name=name, source=source)
+    else:
+        bundle = _checkpoints().describe(folder, resolved, name=name, source=source, trust=trust)
     if chosen != reference:
         LOG.warning("no template was named: %s is read with %s.", model, chosen.template)
     return replace(bundle, licence=bundle.licence or entry.get("licence", "")), resolved

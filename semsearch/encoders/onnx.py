@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -41,6 +42,8 @@ GPU_TOKENS = 32_768
 QUIET = 3  # log severity: errors only
 Provider: TypeAlias = str | tuple[str, Mapping[str, object]]  # with its options
 AGAIN = "Copy its folder again, or export it again."
+INPUTS = ("input_ids", "attention_mask")
+TYPES, POSITIONS = "token_type_ids", "position_ids"  # of some graphs of the hub
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 
 
@@ -50,12 +53,15 @@ class OnnxSession(Protocol):
     def get_providers(self) -> list[str]: ...
     def get_provider_options(self) -> Mapping[str, Mapping[str, str]]: ...
     def get_inputs(self) -> Sequence[Named]: ...
+    def get_outputs(self) -> Sequence[Named]: ...
     def run(self, outputs: None, inputs: Mapping[str, NDArray[np.int64]], /) -> list[ArrayLike]: ...
 
 
 class Named(Protocol):
     @property
     def name(self) -> str: ...
+    @property
+    def shape(self) -> Sequence[int | str] | None: ...
 
 
 class OnnxFiles(Saved, Protocol):
@@ -84,6 +90,16 @@ class OnnxBackend(BundleBackend):
         self.provider: str = self._session.get_providers()[0]
         self.device = device_of(self._session)
         self._tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, bundle.tokens)
+        self._output = _chosen_output(self._session)
+        self._further = [each.name for each in self._session.get_inputs() if each.name not in INPUTS]
+        if unknown := set(self._further) - {TYPES, POSITIONS}:
+            raise UsageError(
+                f"the graph of {bundle.name} wants {', '.join(sorted(unknown))}, which an encoder has not.",
+                "Use a graph exported for feature extraction.",
+            )
+        if not self.dim:  # of a repository of the hub
+            self.dim = self._compute([[0]]).shape[1]
+            self.bundle = replace(bundle, dim=self.dim)
 
     @property
     def info(self) -> JsonObject:
@@ -129,9 +145,38 @@ class OnnxBackend(BundleBackend):
 
     def _compute(self, rows: Rows) -> Vectors:
         ids, mask = pad(rows)
-        vectors = np.asarray(self._session.run(None, {"input_ids": ids, "attention_mask": mask})[0])
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        if TYPES in self._further:
+            inputs[TYPES] = np.zeros_like(ids)
+        if POSITIONS in self._further:
+            inputs[POSITIONS] = np.maximum(mask.cumsum(axis=1) - 1, 0)
+        vectors = np.asarray(self._session.run(None, inputs)[self._output])
+        if self.bundle.method == bundles.GRAPH:
+            vectors = unit_rows(pooled(vectors, mask, self.bundle.pooling) if vectors.ndim == 3 else vectors)
         truncated = self._cut is None or vectors.shape[1] <= self._cut  # a graph may truncate them itself
         return vectors if truncated else unit_rows(vectors[:, : self._cut])
+
+
+def pooled(vectors: NDArray[np.float32], mask: NDArray[np.int64], way: str) -> NDArray[np.float32]:
+    """Vectors of tokens (n, t, h) -> of texts (n, h). mask (n, t) of 0/1, padding at the end, a token in each row.
+
+    >>> pooled(np.array([[[1.0], [3.0], [9.0]]]), np.array([[1, 1, 0]]), "mean").tolist()
+    [[2.0]]
+    """
+    if way == "cls":
+        return np.asarray(vectors[:, 0])
+    if way == "lasttoken":
+        return np.asarray(vectors[np.arange(len(vectors)), mask.sum(axis=1) - 1])
+    weights = mask[:, :, None].astype(vectors.dtype)
+    if way == "max":
+        return np.asarray(np.where(weights > 0, vectors, -np.inf).max(axis=1))
+    return np.asarray((vectors * weights).sum(axis=1) / weights.sum(axis=1))
+
+
+def _chosen_output(session: OnnxSession) -> int:
+    """The first output of vectors of tokens (texts, tokens, h); without one, the first."""
+    ranks = [len(each.shape or ()) for each in session.get_outputs()]
+    return ranks.index(3) if 3 in ranks else 0
 
 
 def available() -> list[str]:
@@ -184,7 +229,7 @@ def _open_session(bundle: OnnxFiles, providers: Sequence[Provider]) -> OnnxSessi
     options = ort.SessionOptions()
     options.log_severity_level = QUIET
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # the workers are the threads
-    if len(providers) == 1 and bundle.precision != "fp16":
+    if len(providers) == 1 and bundle.precision != "fp16" and getattr(bundle, "method", "") != bundles.GRAPH:
         # the export has fused the graph for the CPU: a session opens in 26 ms, not in 47
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     weights = bundle.path("weights")

@@ -30,6 +30,7 @@ CHECKSUM = "sha256"  # of the rest of a manifest; those of before have none
 MANIFEST = "encoder.json"
 ONNX = ".onnx"
 TOKENIZER = "tokenizer.json"
+GRAPH = "onnx_repository"  # the method of a graph of the hub, whose vectors are pooled and normalised after it
 DIGITS = 16  # of a fingerprint
 AGAIN = "Install semsearch again, or copy the encoder's folder again."
 sha256 = weights.hashed  # of a file, as a manifest records it

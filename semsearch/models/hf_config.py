@@ -10,6 +10,7 @@ import hashlib
 import json
 import logging
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -34,6 +35,8 @@ ENCODERS = """albert bert camembert convbert data2vec-text deberta deberta-v2 di
 DECODERS = """bloom codegen cohere cohere2 falcon gemma gemma2 gemma3_text gpt2 gpt_bigcode gpt_neo gpt_neox gptj
     granite llama ministral mistral mixtral mpt olmo olmo2 opt persimmon phi phi3 qwen2 qwen2_moe qwen3 qwen3_moe
     smollm3 stablelm starcoder2 xglm"""
+GRAPHS = ("model", "model_quantized", "model_int8", "model_uint8", "model_quint8_avx2", "model_fp16", "model_q4")
+BESIDE = ("_data", ".data")  # ends of the names of files with the weights of a large graph
 NEUTRAL = """architectures auto_map dtype finetuning_task gradient_checkpointing id2label label2id output_past
     problem_type task_specific_params tokenizer_class torch_dtype transformers_version use_cache"""  # of a config.json
 LOG = logging.getLogger(__name__)
@@ -56,12 +59,38 @@ class ModelConfig:
 def check_complete(folder: Path) -> None:
     """Raises NotFound if a file that every model needs is missing, Corrupt if one is truncated."""
     inner = folder / st_config.transformer(folder)
-    safetensors_files.find(inner)
+    if not graph_alone(folder):
+        safetensors_files.find(inner)
     lacking = [path for path in (inner / CONFIG, *st_config.configs(folder)) if not path.is_file()]
     if not lacking and not tokenizer_files.there(inner):
         lacking = [inner / tokenizer_files.WHOLE]
     if lacking:
         raise NotFound(f"{folder} lacks {lacking[0].relative_to(folder)}.", "Copy the whole model.")
+
+
+def graph(files: Iterable[str]) -> str:
+    """The ONNX graph to run among the files of a repository, as paths below it; "" for none.
+
+    That in full precision comes first: quantised ones are made for one processor or another.
+
+    >>> graph(["config.json", "onnx/model_quantized.onnx", "onnx/model.onnx"])
+    'onnx/model.onnx'
+    """
+    graphs = [file for file in files if re.fullmatch(r"(?:onnx/)?model\w*\.onnx", file)]
+    order = {name: at for at, name in enumerate(GRAPHS)}
+    return min(graphs, key=lambda each: (order.get(PurePosixPath(each).stem, len(order)), each), default="")
+
+
+def parts(file: str) -> list[str]:
+    """A graph and the names of what may lie beside it."""
+    return [file, *(f"{file}{end}" for end in BESIDE)]
+
+
+def graph_alone(folder: Path) -> str:
+    """The ONNX graph in a folder that has no safetensors; "" for none."""
+    if not (folder / CONFIG).is_file() or any(folder.rglob("*.safetensors")):
+        return ""
+    return graph(each.relative_to(folder).as_posix() for each in (*folder.glob("*.onnx"), *folder.glob("onnx/*.onnx")))
 
 
 def describe(folder: Path, reference: Reference, *, name: str = "", source: str = "", trust: bool = False) -> Bundle:

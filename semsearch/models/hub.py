@@ -1,7 +1,8 @@
 """Models of the Hugging Face hub: its cache, shared with every other program, and downloads into it.
 
-Configuration, tokenizer and safetensors are downloaded, and ONNX if encoder.json or reranker.json marks an export;
-never code or pickles. HF_ENDPOINT sets the address of the hub and HF_HOME the place of the cache, as usual.
+Configuration, tokenizer and safetensors are downloaded; ONNX if encoder.json or reranker.json marks an export, if there
+are no safetensors, or where PyTorch, which runs those, is not installed. Never code or pickles. HF_ENDPOINT sets the
+address of the hub and HF_HOME the place of the cache, as usual.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from semsearch import settings
@@ -82,15 +84,35 @@ def download(name: str, revision: str = "") -> Path:
         snapshot_download,
         name,
         revision=revision or None,
-        ignore_patterns=NEVER,
         cache_dir=cache(),
         endpoint=os.environ.get("HF_ENDPOINT"),
     )
     with _explained(name, revision):
-        folder = Path(fetch(allow_patterns=WANTED))
+        if graph := _graph(name, revision):
+            without = [*NEVER, "*.safetensors"]
+            without.remove("onnx/*")
+            return Path(fetch(allow_patterns=[*WANTED, *graph], ignore_patterns=without))
+        folder = Path(fetch(allow_patterns=WANTED, ignore_patterns=NEVER))
         if any((folder / name).is_file() for name in ("encoder.json", "reranker.json")):
-            fetch(allow_patterns=WANTED + EXPORTED)
+            fetch(allow_patterns=WANTED + EXPORTED, ignore_patterns=NEVER)
         return folder
+
+
+def _graph(name: str, revision: str) -> list[str]:
+    """The files of the ONNX graph that runs in place of safetensors; [] where these do, and of an export."""
+    from semsearch.models import hf_config  # the template library, which the default encoder does not need
+
+    files = _files(name, revision)
+    weights = any(file.endswith(".safetensors") for file in files) and find_spec("torch") is not None
+    exported = {"encoder.json", "reranker.json"}.intersection(files)
+    graph = "" if weights or exported else hf_config.graph(files)
+    return [part for part in hf_config.parts(graph) if part in files] if graph else []
+
+
+def _files(name: str, revision: str) -> list[str]:
+    from huggingface_hub import HfApi
+
+    return HfApi(endpoint=os.environ.get("HF_ENDPOINT")).list_repo_files(name, revision=revision or None)
 
 
 def remove(name: str, revision: str = "") -> int:
@@ -116,10 +138,8 @@ def remove(name: str, revision: str = "") -> int:
 
 def check_safetensors(name: str, revision: str = "") -> None:
     """Raises NotFound if the hub has only pickled weights of a model."""
-    from huggingface_hub import HfApi
-
     with _explained(name, revision):
-        files = HfApi(endpoint=os.environ.get("HF_ENDPOINT")).list_repo_files(name, revision=revision or None)
+        files = _files(name, revision)
     pickled = sorted(file for file in files if re.fullmatch(r"pytorch_model.*\.bin|[^/]*\.(ckpt|pt|pth)", file))
     if pickled and not any(file.endswith(".safetensors") for file in files):
         raise NotFound(

@@ -132,6 +132,22 @@ def test_a_model_is_fetched_once_and_without_code_or_pickles(server: Hub, tiny: 
     assert server.asked == []
 
 
+@pytest.mark.parametrize("torch", [True, False])
+def test_of_an_onnx_repository_one_graph_is_fetched_where_nothing_else_runs(
+    server: Hub, tiny: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch, torch: bool
+) -> None:
+    monkeypatch.setattr(hub, "find_spec", lambda name: torch or None)
+    (tiny / "onnx").mkdir()
+    for name in ("model.onnx", "model.onnx_data", "model_quantized.onnx", "model_fp16.onnx"):
+        (tiny / "onnx" / name).write_text("a graph")
+    (tiny / "model.onnx").unlink()
+    assert cli("models", "pull", "hf:owner/tiny").code == 0
+    graph, weights = {"model.onnx", "model.onnx_data"}, {"model.safetensors"}
+    assert {"config.json", "tokenizer.json"} <= server.fetched()
+    assert server.fetched() & {*graph, *weights} == (weights if torch else graph)
+    assert not {"model_quantized.onnx", "model_fp16.onnx", "pytorch_model.bin"} & server.fetched()
+
+
 def test_what_an_index_remembers_is_the_commit(server: Hub, tiny: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     encoder = Encoder.load("hf:owner/tiny#cot-bert")
@@ -203,7 +219,8 @@ def test_a_hub_that_does_not_answer_is_one_line(server: Hub, monkeypatch: pytest
 
 
 def test_pickled_models_are_refused_with_the_way_to_convert_them(server: Hub, tiny: Path) -> None:
-    (tiny / "model.safetensors").unlink()
+    for name in ("model.safetensors", "model.onnx"):
+        (tiny / name).unlink()
     with pytest.raises(NotFound, match=r"pickled weights only \(pytorch_model\.bin\)") as caught:
         model_folders.fetch("owner/tiny")
     assert hub.CONVERTER in caught.value.fix
