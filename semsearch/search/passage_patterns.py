@@ -54,11 +54,13 @@ def matching(reader: StoreReader, pattern: str, condition: Filter | None) -> Ids
 def spans(pattern: str, text: str) -> Iterator[tuple[int, int]]:
     """(start, end) of every match in a text that is not empty."""
     encoded = _encoded(text)
+    at, characters = 0, 0  # the end of the match before, in bytes and in characters
     for match in compiled(pattern).finditer(encoded):
         start, end = match.span()
         if start < end:
-            first = len(encoded[:start].decode())
-            yield first, first + len(encoded[start:end].decode())
+            first = characters + len(encoded[at:start].decode())
+            at, characters = end, first + len(encoded[start:end].decode())
+            yield first, characters
 
 
 def _encoded(text: str) -> bytes:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -18,6 +19,7 @@ from helpers.served import PATIENCE
 
 from semsearch import Document, Index
 from semsearch.serve.mcp.run import main
+from semsearch.stores import entry_checks
 
 READER, WRITER = "reader-0123456789", "writer-0123456789"
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -151,3 +153,18 @@ def test_a_signal_ends_a_server_that_waits_for_its_input(tmp_path: Path, number:
     process.send_signal(number)
     assert process.wait(PATIENCE) == 128 + number
     process.communicate()
+
+
+def test_a_document_that_an_older_version_stored_is_answered_without_what_cannot_be_written(tmp_path: Path) -> None:
+    deep: dict[str, object] = {}
+    for _ in range(600):
+        deep = {"a": deep}
+    stored = mock.patch.object(entry_checks, "unanswerable", lambda *_, **__: "")
+    with Index.open("notes", home=home_with(tmp_path, "notes")) as index, stored:
+        index.add([Document("old", "The kettle boils.", deep)])
+    with over_stdio(tmp_path) as assistant:
+        (hit,) = assistant.ask("search", query="kettle", mode="keyword")["hits"]
+        assert (hit["document"], hit["metadata_left_out"]) == ("old", ["a"])
+        read = assistant.ask("get", id="old")
+        assert (read["text"], read["metadata_left_out"]) == ("The kettle boils.", ["a"])
+        assert [hit["document"] for hit in assistant.ask("similar", id="tea")["hits"]] == ["old"]

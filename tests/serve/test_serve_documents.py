@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
@@ -11,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 from helpers.commandline import CommandLine
-from helpers.serving import Serving
+from helpers.serving import Serving, serving
 
 from semsearch import Document, Index, admin
 from semsearch.stores import entry_checks
@@ -168,3 +169,24 @@ def test_the_server_leaves_the_lock_to_others_between_its_writes(server: Serving
     server.ok("POST", place, {"documents": [{"id": "a", "text": "b"}]})
     with Index.open("written", home=home) as other:
         assert other.delete(["a"]) == 1
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits another process")
+def test_a_full_disk_is_told_without_a_path_and_what_was_stored_stays(tmp_path: Path) -> None:
+    import resource
+
+    Index.create("notes", encoder="hashing", home=tmp_path).close()
+    address = "/indexes/notes/documents"
+    with serving(tmp_path, "-m", "hashing") as server:
+        number = next(line["pid"] for line in server.logged() if "pid" in line)
+        server.ok("POST", address, {"documents": [{"id": "first", "text": "The boiler."}]})
+        most = resource.prlimit(number, resource.RLIMIT_FSIZE, ((tmp_path / "notes" / "store.db").stat().st_size, -1))
+        large = {"id": "large", "text": "The boiler.", "metadata": {"n": "x" * 1_000_000}}
+        for path, body in ((address, {"documents": [large]}), (f"{address}/upload", json.dumps(large).encode())):
+            answer = server.ask("POST", path, body)
+            assert answer.status == 500 and "notes" in answer.body["detail"], answer
+            assert str(tmp_path) not in json.dumps(answer.body)
+        assert "0 documents before it are stored" in answer.body["fix"]
+        resource.prlimit(number, resource.RLIMIT_FSIZE, most)
+        assert [one["id"] for one in server.ok("GET", address)["documents"]] == ["first"]
+        assert server.ok("POST", address, {"documents": [large]})["documents"]["added"] == 1
