@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import random
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -287,6 +290,67 @@ def test_an_index_in_a_bucket_is_filled_searched_and_removed(bucket: str, tmp_pa
         assert again.analysis.verify() == []
         assert "secret" not in str(again.info()["server"]) and str(again.info()["server"]).startswith("lance:s3://")
     assert admin.remove("notes", tmp_path / "home") == []
+
+
+@pytest.mark.scale
+@pytest.mark.usefixtures("credentials")
+def test_two_who_write_into_a_bucket_at_once_lose_and_double_nothing(bucket: str, tmp_path: Path) -> None:
+    location, failed = tmp_path / "both", list[BaseException]()
+    with driver.create(location, address=bucket) as writer:
+        space = writer.put_space(SPACE)
+
+        def write(number: int) -> None:
+            try:
+                with driver.open_writer(location) as own:
+                    for step in range(6):
+                        both = [entry(f"shared{n}", f"Text {n}. By {number}") for n in range(3)]
+                        own.replace([*both, entry(f"own{number}-{step}", "Own text. Of one")], space.id)
+            except BaseException as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(300)
+        assert failed == [] and counts(writer.reader)["documents"] == 15
+        assert writer.reader.verify(silent) == []
+
+
+ENDLESS = """
+import sys
+from pathlib import Path
+from helpers.stores import entry
+from semsearch.stores import lance
+with lance.open_writer(Path(sys.argv[1])) as writer:
+    space, number = writer.reader.state().spaces[0], int(sys.argv[2])
+    while True:
+        writer.replace([entry(f"d{number + n}", f"Text {number + n}. More of it") for n in range(20)], space.id)
+        number += 20
+        print(number, flush=True)
+        if number % 100 == 0:
+            writer.update_vector_index(space.id, "auto")
+"""
+
+
+@pytest.mark.scale
+def test_kills_of_a_writer_lose_nothing_acknowledged_and_double_nothing(made: tuple[LanceWriter, Space]) -> None:
+    writer, _ = made
+    chance, acknowledged = random.Random(3), 0
+    path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
+    for _ in range(10):
+        command = [sys.executable, "-c", ENDLESS, str(writer.reader.location), str(acknowledged)]
+        environment = {**os.environ, "PYTHONPATH": path}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+            assert process.stdout is not None
+            acknowledged = int(process.stdout.readline())
+            time.sleep(chance.uniform(0, 1))
+            process.kill()
+            acknowledged = max([acknowledged, *map(int, process.stdout.read().split())])
+        documents = writer.reader.document_ids(None)
+        assert {f"d{n}" for n in range(acknowledged)} <= {*documents}
+        assert counts(writer.reader)["passages"] == 2 * len(documents)
+    assert writer.reader.verify(silent) == []
 
 
 def test_a_local_query_loads_nothing_of_it(tmp_path: Path) -> None:

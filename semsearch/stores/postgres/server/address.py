@@ -154,6 +154,8 @@ _MEANINGS = (
              "this user may not do that on the server at {where}.",
              "To create takes CREATE on the database; to search, USAGE on the schema and SELECT on its tables."),
     _Meaning(_GOING, SemsearchError, "the server at {where} is shutting down or starting.", _TRY),
+    _Meaning((errors.InvalidRegularExpression,), UsageError, "the path pattern is too long for PostgreSQL.",
+             "Use a shorter one."),
     _Meaning((errors.StatementTooComplex,), UsageError, "the filter is too deep for PostgreSQL.",
              "Use fewer parentheses."),
     _Meaning((errors.TooManyConnections, errors.OutOfMemory, errors.ConfigurationLimitExceeded), SemsearchError,
