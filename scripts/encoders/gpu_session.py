@@ -33,7 +33,7 @@ from scripts.encoders import choice, corpus, prepared, targets, train_student
 from scripts.encoders.distillation import Distillation, Settings
 from scripts.encoders.student import Student
 from scripts.shared.places import CHECKOUT, DATA
-from semsearch.errors import NotFound, SemsearchError
+from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.export import export_backend
 
 STUDENTS = ("bge-small", "minilm")  # 33 M and 22 M parameters
@@ -81,6 +81,8 @@ def prepare(options: argparse.Namespace) -> None:
     learner = Student(bases[STUDENTS[0]], template, targets.WIDTH)
     shards = ((texts := corpus.read(path), target(texts, used.vectors.of(path))) for path in used.shards)
     count = prepared.write_shards(options.folder / "shards", shards, learner, round(options.megabytes * 1e6))
+    if not count:
+        raise UsageError(f"a shard is larger than {options.megabytes:g} MB.", "Allow more with --megabytes.")
     choice.Sets.read_all().write(options.folder / prepared.CHOICE)
     parts = {name: [part.weight, part.power, part.query_weight] for name, part in options.parts.items()}
     prepared.write_facts(options.folder, {"template": options.template, "teachers": parts, "texts": count})
