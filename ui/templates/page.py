@@ -34,6 +34,9 @@ READ = {  # which token becomes the vector, by method
     "n_mask": "all [MASK]s",
     "prompteol": "the last token",
     "pretended_cot": "the last token, one layer below the last",
+    "token_prepending": "the last token, behind a sentence that stands after its own embedding",
+    "contrastive_prompting": "the last token, less what a second prompt calls irrelevant",
+    "metaeol": "the last tokens under several prompts, averaged",
 }
 ICONS = {"error": ":red[:material/error:]", "warning": ":orange[:material/warning:]"}
 
