@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -31,12 +32,13 @@ def words_of_files(paths: Sequence[Path], seconds: float) -> Iterator[tuple[Inde
     roots, scopes = plan(paths, options, Roots())
     files = ordered((each for each in walked(scopes, roots, options, [], []) if isinstance(each, SourceFile)), ())
     documents: dict[str, Document] = {}
-    read, letters, end = 0, 0, time.monotonic() + seconds
+    read, letters, end = 0, 0, math.inf
     while read < len(files) and letters < MOST_LETTERS and time.monotonic() < end:
         for document in _documents(files[read]):
             documents[document.id] = document
             letters += len(document.text)
         read += 1
+        end = min(end, time.monotonic() + seconds)  # from the first one on, which loads the loaders
     with scratch_folder() as place, Index.create(place / "words", encoder=None, dimensions=1) as index:
         index.add(documents.values(), vectors=np.ones((len(documents), 1)))
         yield index, read, len(files)
