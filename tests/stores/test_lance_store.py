@@ -26,6 +26,7 @@ from semsearch.stores.records import UNFINISHED, Space
 pytest.importorskip("lance", reason="pylance is not installed (the extra `scale`)")
 
 from semsearch.stores import lance as driver
+from semsearch.stores import local
 from semsearch.stores.lance import maintenance, space_vectors
 from semsearch.stores.lance.address import Address
 
@@ -157,6 +158,40 @@ def test_documents_of_another_machines_files_are_its_own(
         assert writer.reader.passages(writer.reader.passage_ids(["a"]))[0].root is None
         assert writer.delete(["a"]) == 1
     assert [one.size for one in writer.reader.sources()] == [UNFINISHED]
+
+
+# ---- words
+
+
+@pytest.mark.parametrize("few", [5_000, 0])
+def test_words_are_found_as_in_a_local_store(
+    made: tuple[LanceWriter, Space], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    """Counted here, as in a small collection, and by the library."""
+    monkeypatch.setattr("semsearch.stores.lance.matching.FEW", few)
+    writer, space = made
+    texts = {
+        "tea": "Green tea with milk. Black tea oxidises",
+        "engines": "Diesel engines ignite by compression. MaxRequestWorkers counts",
+        "cjk": "日本語の文章。 東京都に住む。 用Python写程序。 漢字",
+        "bread": "Bread needs salt. Running runners run. Résumé of a ship",
+    }
+    entries = [entry(uri, text) for uri, text in texts.items()]
+    writer.replace(entries, space.id)
+    writer.update_vector_index(space.id, "auto")
+    with local.create(tmp_path / "local") as other:
+        other.replace(entries, other.put_space(SPACE).id)
+        queries = 'tea milk|runs|resume|東京|漢|日本語の文章|python|"black tea"|oxidsies|x|max'
+        for query in queries.split("|"):
+            ours, theirs = writer.reader.lexical(query, 9), other.reader.lexical(query, 9)
+            assert [one.text for one in writer.reader.passages(ours.ids)][:1] == [
+                one.text for one in other.reader.passages(theirs.ids)
+            ][:1], query
+            assert len(ours.ids) == len(theirs.ids), query
+            assert len(ours.complete) == len(theirs.complete), query
+        for must in ("max", "tea", "black tea", "京都", "ython"):
+            passing = [each.allowed(None, [must]) for each in (writer.reader, other.reader)]
+            assert len({len(one) for one in passing if one is not None}) == 1, must
 
 
 # ---- indexes and versions

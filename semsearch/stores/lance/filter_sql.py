@@ -24,7 +24,7 @@ from semsearch.stores.filters import (
     like_escaped,
 )
 from semsearch.stores.lance import facts
-from semsearch.stores.lance.rows import spaced, terms_of
+from semsearch.stores.lance.rows import KEYWORDS, spaced, terms_of
 from semsearch.stores.lance.table import Table, text
 from semsearch.stores.sql.filters import SQL, Dialect, compiled, joined, portable
 from semsearch.stores.sql.folding import fold
@@ -36,7 +36,7 @@ _UPPER, _LOWER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 _TO_LOWER = str.maketrans(_UPPER, _LOWER)
 _ISO = "^[0-9]{4}-[0-9]{2}"
 _MARK_OR_TEXT = re.compile(r"'(?:[^']|'')*'|\?")
-_OWN_WORDS = "concat(split_part(words, ' \x1e ', 1), ' ')"
+_OWN_WORDS = f"concat(split_part(words, ' {KEYWORDS} ', 1), ' ')"
 NOTHING: SQL = ("false", [])
 
 

@@ -38,7 +38,7 @@ class LanceMatching:
 
     def size(self, table: str) -> int:
         condition = "kind = 'passage'" if table == "passages_fts" else "grams IS NOT NULL"
-        return self._table.remembered(condition, lambda: self._table.count(condition))
+        return self._table.remembered(("size", table), lambda: self._table.count(condition))
 
     def counts(self, table: str, phrases: Iterable[str]) -> dict[str, int]:
         return {
@@ -50,10 +50,8 @@ class LanceMatching:
         if query is None:
             return 0
         if self.size(table) <= FEW:
-            column, kind = _COLUMNS[table]
-            within = f"{column} IS NOT NULL"
-            texts = self._table.remembered(within, lambda: [row[column] for row in self._table.rows([column], within)])
-            return sum(spaced(terms_of(kind, phrase)) in one for one in texts)
+            terms = spaced(terms_of(_COLUMNS[table][1], phrase))
+            return sum(terms in one for one in self._texts(table))
         now = self._table.now
         with self._table.explained():
             return int(
@@ -61,6 +59,15 @@ class LanceMatching:
                     columns=[], with_row_id=True, full_text_query=query, disable_scoring_autoprojection=True
                 ).count_rows()
             )
+
+    def _texts(self, table: str) -> list[str]:
+        """The terms of all passages."""
+        column = _COLUMNS[table][0]
+
+        def read() -> list[str]:
+            return [row[column] for row in self._table.rows([column], f"{column} IS NOT NULL")]
+
+        return self._table.remembered(("texts", table), read)
 
     def best(self, table: str, phrases: Sequence[str], k: int) -> ScoredPassages:
         query = _query(table, phrases)
@@ -85,9 +92,13 @@ class LanceMatching:
         return [row["id"] for row in rows if all(_has(row, entry, inside=bool(runs)) for entry in [*runs, *words])]
 
     def known_terms(self, stem: str, least: int, most: int, start: int = 1) -> list[str]:
-        """Those of the passages that the library takes for similar."""
-        query = q.MatchQuery(stem, "words", fuzziness=2, prefix_length=1, max_expansions=SIMILAR)
-        terms = {term for row in self._scan(["words"], query, SIMILAR) for term in row["words"].split(" ")}
+        """Beyond FEW passages, those that the library takes for similar."""
+        if self.size("passages_fts") <= FEW:
+            texts = self._texts("passages_fts")
+        else:
+            query = q.MatchQuery(stem, "words", fuzziness=2, prefix_length=1, max_expansions=SIMILAR)
+            texts = [row["words"] for row in self._scan(["words"], query, SIMILAR)]
+        terms = {term for text in texts for term in text.split(" ")}
         return sorted(term for term in terms if term[:start] == stem[:start] and least <= len(term) <= most)
 
     def _scan(self, columns: Sequence[str], query: Arrow, k: int) -> list[Row]:

@@ -23,7 +23,7 @@ from semsearch.stores.sql.tokenizer import GRAMS, WORDS, Tokens, cut
 if TYPE_CHECKING:
     from semsearch.types import Metadata, Vectors
 
-KEYWORDS = "\x1e"  # between the words of the text and those of its place
+KEYWORDS = "\x01"  # between the words of the text and those of its place
 OF_FILES = ("root", "path", "mtime", "loader", "machine")
 
 
