@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.adapting import documents, quickened
+from helpers.adapting import WORDS, documents, quickened
 
-from semsearch import Index, admin
+from semsearch import Document, Index, admin
 from semsearch.errors import GateFailed, NotFound, UsageError
 from semsearch.index.admin import AdaptOptions
 from semsearch.types import Progress
@@ -33,6 +33,7 @@ from semsearch.models import local_models  # noqa: E402
 from semsearch.training import loop  # noqa: E402
 
 FORCED = AdaptOptions(force=True)
+KINDS = WORDS[4:12]  # none of grammar
 ROWS = ("anchor", "positive", "negative", "sentence")
 
 
@@ -201,6 +202,25 @@ def test_judged_questions_are_asked_before_all_others(notes: Index, tmp_path: Pa
         examples.judged(notes, file)
 
 
+def test_many_judged_questions_are_trained_on_chosen_and_tested_by(encoder: str, tmp_path: Path) -> None:
+    """Texts of a line without titles, each of one of eight kinds, and questions that all texts of a kind answer."""
+    texts = {f"{at}": f"{KINDS[at % 8]} number {at}" for at in range(160)}
+    kinds = [{name: 1 for name in texts if int(name) % 8 == kind} for kind in range(8)]
+    graded = {f"what about {KINDS[at % 8]}, {at}?": kinds[at % 8] for at in range(240)}
+    with Index.create("labels", encoder=encoder, home=tmp_path) as index:
+        index.add(Document(name, text) for name, text in texts.items())
+        data = examples.data(index, questions.read(index.store.reader), graded, 0)
+    for question, positive, negative in zip(*(data["rows"][name] for name in ROWS[:3]), strict=True):
+        kind = next(word for word in KINDS if word in question)
+        assert positive.startswith(kind) and not negative.startswith(kind)
+    assert len(data["choice"]["queries"]) > 10
+    for question, places in zip(data["choice"]["queries"], data["choice"]["relevant"], strict=True):
+        kind = next(word for word in KINDS if word in question)
+        answers = [at for at, text in enumerate(data["choice"]["passages"]) if text.startswith(kind)]
+        assert places == answers
+    assert {one["kind"] for one in data["test"]["questions"]} == {"judged"}
+
+
 def test_an_encoder_without_weights_is_refused_with_what_helps(tmp_path: Path) -> None:
     with Index.create("plain", encoder="hashing", home=tmp_path) as index:
         index.add(documents(3))
@@ -251,7 +271,7 @@ def test_an_encoder_that_reads_the_templates_is_contrasted_under_them_without_th
     from semsearch.training.adapting import Adaptation, Plan
 
     rows = {name: [f"{name} {document.text}" for document in documents(4)] for name in ROWS}
-    choice = {"queries": ["salt"], "passages": ["salt", "sand"], "relevant": [0]}
+    choice = {"queries": ["salt"], "passages": ["salt", "sand"], "relevant": [[0]]}
     for template, masks in (("cot-bert", 2), ("promptbert", 1), ("mean", 0)):
         plan = Plan(f"{golden / 'models' / 'tiny-bert'}#{template}", method, rows, ["a song"], choice, steps=2)
         run = Adaptation(plan, tmp_path / f"{method}-{template}")

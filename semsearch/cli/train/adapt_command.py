@@ -60,8 +60,9 @@ def adapt(
     if undo and (dry_run or keep or base):
         raise UsageError("--undo excludes --dry-run, --keep and --base.", "Choose one.")
     chosen = AdaptOptions(base, hours, judgements, method, seed, keep, force)
-    with suppress(AttributeError, OSError):  # Windows
-        os.nice(LOWEST)
+    if not (undo or dry_run):
+        with suppress(AttributeError, OSError):  # Windows
+            os.nice(LOWEST)
     with semsearch.Index.open(folder) as index, step_progress(ctx.obj, f"adapting {folder.name}") as progress:
         if not ctx.obj.quiet:
             console.note(f"adapting {folder.name}: reading the index")

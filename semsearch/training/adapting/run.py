@@ -55,15 +55,15 @@ PATIENCE = 6  # validations without a better score, after which it ends
 class Plan:
     """What is trained: `base` with a `method` (cotbert, promptbert, sg-opt) on `rows`, in so many `steps`.
 
-    `rows` are columns of texts, `kept` the general texts; `choice` has queries, passages, and for each query the place
-    of its passage.
+    `rows` are columns of texts, `kept` the general texts; `choice` has queries, passages, and for each query the places
+    of its passages.
     """
 
     base: str
     method: str
     rows: Mapping[str, Sequence[str]]
     kept: Sequence[str]
-    choice: Mapping[str, Sequence[str] | Sequence[int]]
+    choice: Mapping[str, Sequence[str] | Sequence[Sequence[int]]]
     seed: int = 0
     steps: int = 0
     batch_size: int = HYPERPARAMETERS.batch_size
@@ -89,7 +89,7 @@ class Choice:
 
     queries: Sequence[str]
     passages: Sequence[str]
-    relevant: Sequence[int]
+    relevant: Sequence[Sequence[int]]
     model: TrainableModel
     measure: str = MEASURE
 
@@ -97,7 +97,8 @@ class Choice:
         passages = encode(self.passages)  # first: it switches dropout off
         cosines = self.model.backend.encode(self.queries, role="query") @ passages.T
         best = np.argsort(-cosines, axis=1, kind="stable")[:, :10]
-        gains = [ndcg([str(at) for at in row], {str(at): 1}) for row, at in zip(best, self.relevant, strict=True)]
+        answers = [dict.fromkeys(map(str, places), 1) for places in self.relevant]
+        gains = [ndcg([str(at) for at in row], right) for row, right in zip(best, answers, strict=True)]
         return float(100 * np.mean(gains))
 
 

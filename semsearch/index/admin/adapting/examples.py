@@ -2,7 +2,7 @@
 
 rows     a question, its text, a text that the encoder takes for it, and a sentence: (anchor, positive, negative, …)
 kept     general texts whose vectors are to stay
-choice   queries, passages, and the place of the passage that answers each query
+choice   queries, passages, and the places of the passages that answer each query
 test     questions with the grade of each document, the documents among which they are asked, and what else is there
 """
 
@@ -95,49 +95,53 @@ def data(
 ) -> JsonObject:
     """All of it, from at most so many pairs drawn with `seed`; choice and test are always the same."""
     train, chance = parts["train"], random.Random(seed)
-    pairs = spread([*train.pairs, *_judged_pairs(train, graded, chance)], most, seed)
+    pairs = spread([*train.pairs, *_judged_pairs(index, train, "train", graded)], most, seed)
     rows: dict[str, list[str]] = {name: [] for name in ("anchor", "positive", "negative", "sentence")}
-    for pair, negative in zip(pairs, _negatives(index, pairs, chance), strict=True):
+    for pair, negative in zip(pairs, _negatives(index, pairs, graded, chance), strict=True):
         spans = sentences(pair.text[:CHARACTERS])
         for question in dict.fromkeys((pair.question, keywords(pair.question))):
             row = (question, pair.text, negative, pair.text[slice(*chance.choice(spans))])
             for name, text in zip(rows, row, strict=True):
                 rows[name].append(text[:CHARACTERS])
-    return {"rows": rows, "kept": kept_texts(index), "choice": _choice(parts["choice"]), "test": _test(parts, graded)}
+    choice = _choice(parts["choice"], _judged_pairs(index, parts["choice"], "choice", graded), graded)
+    return {"rows": rows, "kept": kept_texts(index), "choice": choice, "test": _test(parts, graded)}
 
 
-def _judged_pairs(train: Collection, graded: Graded, chance: random.Random) -> list[Pair]:
-    """Pairs of the judged questions that are for training, with up to three of their documents."""
+def _judged_pairs(index: Index, collection: Collection, part: Part, graded: Graded) -> list[Pair]:
+    """Pairs of the judged questions of a part, with up to three of their documents there."""
     found = []
     for question, grades in graded.items():
-        if part_of_judged(question, len(graded)) == "train":
-            relevant = [name for name, grade in grades.items() if grade > 0 and train.documents.get(name)]
-            chosen = chance.sample(relevant, min(3, len(relevant)))
-            found += [Pair(question, train.documents[name], name, "judged") for name in chosen]
+        if part_of_judged(question, len(graded)) == part:
+            relevant = [name for name, grade in grades.items() if grade > 0 and collection.documents.get(name)]
+            for name in random.Random(question).sample(relevant, min(3, len(relevant))):
+                first = int(next(iter(index.store.reader.passage_ids([name])), 0))
+                found.append(Pair(question, collection.documents[name], name, "judged", first))
     return found
 
 
-def _negatives(index: Index, pairs: Sequence[Pair], chance: random.Random) -> list[str]:
+def _negatives(index: Index, pairs: Sequence[Pair], graded: Graded, chance: random.Random) -> list[str]:
     """For each pair the text of another document, which the encoder finds for the question though it is unlike the
     right one; any other text where there is none."""
     passages = {pair.passage: pair for pair in pairs if pair.passage}
     stored = _stored(index, sorted(passages))
     places = {passage: at for at, passage in enumerate(stored)}
     rows = np.stack(list(stored.values())) if stored else np.zeros((0, index.encoder.dim), np.float32)
-    numbers = {pair.document: at for at, pair in enumerate(pairs)}
-    owners, ids = np.array([numbers[passages[passage].document] for passage in stored]), list(stored)
+    ids, numbers = list(stored), {pair.document: at for at, pair in enumerate(pairs)}
+    owners = np.array([numbers[passages[passage].document] for passage in stored], dtype=np.int64)
     found = []
     for start in range(0, len(pairs), 256):
         some = pairs[start : start + 256]
         asked = index.encoder.encode([pair.question for pair in some], role="query")
         for pair, cosines in zip(some, asked @ rows.T, strict=True):
             own = places.get(pair.passage)
-            allowed = owners != numbers[pair.document]
+            right = {name for name, grade in graded.get(pair.question, {}).items() if grade > 0} | {pair.document}
+            allowed = ~np.isin(owners, [numbers[name] for name in right if name in numbers])
             if own is not None:
                 allowed &= (rows @ rows[own] < LIKE) & (cosines < LIKE * max(float(cosines[own]), 0.0))
             near = _nearest(np.where(allowed, cosines, -np.inf))
-            other = passages[ids[chance.choice(near)]] if near else chance.choice(pairs)
-            found.append(other.text)
+            some_others = chance.sample(pairs, min(NEAREST, len(pairs)))
+            others = [passages[ids[at]] for at in near] or [one for one in some_others if one.document not in right]
+            found.append(chance.choice(others or some_others).text)
     return found
 
 
@@ -152,17 +156,24 @@ def _stored(index: Index, passages: Sequence[int]) -> dict[int, Vectors]:
     return {number: row for ids, rows in pieces for number, row in zip(ids.tolist(), rows, strict=True)}
 
 
-def _choice(part: Collection) -> JsonObject:
-    """Questions by which the best weights are chosen."""
-    asked = spread(part.names() or part.pairs, CHOICE_QUESTIONS)
+def _choice(part: Collection, judged_pairs: Sequence[Pair], graded: Graded) -> JsonObject:
+    """Questions by which the best weights are chosen, and the places of the passages that answer each."""
+    asked = spread([*judged_pairs, *(part.names() or part.pairs)], CHOICE_QUESTIONS)
     others = spread(part.pairs, CHOICE_PASSAGES)
-    passages = list(dict.fromkeys(pair.text[:CHARACTERS] for pair in (*asked, *others)))[:CHOICE_PASSAGES]
+    owners = {pair.text[:CHARACTERS]: pair.document for pair in (*asked, *others)}
+    passages = list(owners)[:CHOICE_PASSAGES]
     place = {text: at for at, text in enumerate(passages)}
-    kept = [pair for pair in asked if pair.text[:CHARACTERS] in place]
+    kept = list({pair.question: pair for pair in asked if pair.text[:CHARACTERS] in place}.values())
     return {
         "queries": in_turn([pair.question for pair in kept]),
         "passages": passages,
-        "relevant": [place[pair.text[:CHARACTERS]] for pair in kept],
+        "relevant": [
+            sorted(
+                {place[pair.text[:CHARACTERS]]}
+                | {at for text, at in place.items() if graded.get(pair.question, {}).get(owners[text], 0) > 0}
+            )
+            for pair in kept
+        ],
     }
 
 
