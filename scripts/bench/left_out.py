@@ -11,6 +11,7 @@ import argparse
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Literal
 
 from semsearch import Index
 
@@ -76,8 +77,8 @@ def main() -> None:
             print(f"not found: {row[0]}")
 
 
-def _is_found(index: Index, question: str, answer: str, mode: str) -> bool:
-    hits = index.search(question, k=K, mode=mode)  # type: ignore[arg-type]
+def _is_found(index: Index, question: str, answer: str, mode: Literal["hybrid", "semantic", "keyword"]) -> bool:
+    hits = index.search(question, k=K, mode=mode)
     return any(" ".join(answer.split()) in " ".join(hit.text.split()) for hit in hits)
 
 
