@@ -156,6 +156,7 @@ class Ingest:
         *,
         stamp: DocumentRow | None,
         adopt: bool = False,
+        named: bool = False,
         vector: Vectors | None = None,
         bookmark: Callable[[], Bookmark | None] = lambda: None,
     ) -> Outcome | Skipped:
@@ -164,14 +165,15 @@ class Ingest:
         `stamp`: that of the stored document with its id, from `stamps`; None for none.
 
         `adopt`: the document has moved here from a file that is gone; it is written again as part of its new file, or
-        it would be deleted with the old one. With a `vector` (1, d) it is one passage. `bookmark` says how far its file
+        it would be deleted with the old one. `named`: its id is the name of a file that is not followed. With a
+        `vector` (1, d) it is one passage. `bookmark` says how far its file
         has been read; it is called for the last document of a batch. Raises Unreadable for a document that cannot be
         stored.
         """
         if stamp is not None and origin is not None and self._annotated:
             stored = next(iter(self._writer.reader.full_documents([document.id])), None)
             document = annotated_metadata.kept(document, stored, self._annotated)
-        metadata = check_new(document, new_id=stamp is None and origin is None)
+        metadata = check_new(document, new_id=stamp is None and origin is None and not named)
         self.settle(at_once=True)
         if self.visited.has(document.id, stamp):
             return already_used(document, origin, self.visited.file(document.id))

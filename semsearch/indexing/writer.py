@@ -154,7 +154,7 @@ class IndexWriter:
         with self._run(force=options.force) as run:
             for (done, name, item), stamp in run.with_stamps(items, itemgetter(2)):
                 progress(Progress(done, len(files), "documents", name, run.written))
-                _put(run, item, stamp)
+                _put(run, item, stamp, named=True)
             progress(Progress(len(files), len(files), "documents", "", run.written))
         return self._report(run)
 
@@ -342,7 +342,14 @@ class IndexWriter:
         self._writer.record_run({"at": now, **asdict(report), "whole": whole, "refused": list(refused)})
 
 
-def _put(run: Ingest, item: Document | Skipped, stamp: DocumentRow | None, vector: Vectors | None = None) -> None:
+def _put(
+    run: Ingest,
+    item: Document | Skipped,
+    stamp: DocumentRow | None,
+    vector: Vectors | None = None,
+    *,
+    named: bool = False,
+) -> None:
     """Put a document, or record why it is skipped."""
     if isinstance(item, Document | Textless):
         run.report.omit(item.omissions)
@@ -354,7 +361,7 @@ def _put(run: Ingest, item: Document | Skipped, stamp: DocumentRow | None, vecto
         run.report.skip(Skipped(item.id, "its id belongs to a document of a followed folder already"))
     else:
         try:
-            run.report.count(run.put(item, stamp=stamp, vector=vector))
+            run.report.count(run.put(item, stamp=stamp, vector=vector, named=named))
         except Unreadable as error:
             run.report.skip(Skipped(item.id, error.message))
 

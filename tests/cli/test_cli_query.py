@@ -218,7 +218,8 @@ def test_a_reader_that_leaves_early_is_no_error(notes: CommandLine) -> None:
 
 def test_a_real_terminal_shows_the_table_and_nothing_of_a_documents_escapes(notes: CommandLine, tmp_path: Path) -> None:
     evil = {"id": "evil\x1b[2J", "text": "An evil note \x1b]0;owned\x07 about \x1b[31mdiesel\x1b[0m."}
-    notes.ok("index", "-", "-n", "evil", "--from", "jsonl", "--id-field", "id", stdin=json.dumps(evil))
+    (tmp_path / "evil.jsonl").write_text(json.dumps(evil), encoding="utf-8")
+    notes.ok("index", tmp_path / "evil.jsonl", "-n", "evil", "--from", "jsonl", "--id-field", "id")
     command = f"{sys.executable} -m semsearch query 'evil note' -n evil -k 1"
     shown = pexpect.run(command, encoding="utf-8", env={**os.environ, "TERM": "xterm", "NO_COLOR": ""})
     assert "\x1b[1;33mevil\x1b[0m" in shown

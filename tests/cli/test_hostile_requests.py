@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 from helpers.commandline import CommandLine
 
 from semsearch import Document, Index
+from semsearch.stores import entry_checks
 
 NESTED = "(" * 98 + "a = 1"
 FILTERS = {
@@ -58,7 +61,8 @@ def test_ten_megabytes_are_no_query(notes: CommandLine) -> None:
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_no_command_prints_what_controls_a_terminal(cli: CommandLine, terminal: bool) -> None:
-    with Index.create("notes", encoder="hashing") as index:
+    stored = mock.patch.object(entry_checks, "_control_character", lambda _: "")  # by an older version, or from a file
+    with Index.create("notes", encoder="hashing") as index, stored:
         index.add([Document(f"id {SPOOFED}", f"Ships {SPOOFED}\nsea", {"key": SPOOFED}, title=SPOOFED)])
         hit = index.search("ships")[0].id
     commands: list[list[object]] = [

@@ -152,6 +152,8 @@ def test_the_work_of_a_request_is_bounded_as_a_whole(server: Serving) -> None:
     answer = server.ask("POST", search, {"queries": queries})
     assert (answer.status, "20,000" in answer.body["detail"]) == (413, True)
     assert len(server.ok("POST", search, {"queries": queries[:20]})["queries"]) == 20
+    answer = server.ask("POST", search, {"queries": [{"text": "boiler", "grep": f"b{at}"} for at in range(21)]})
+    assert (answer.status, "20,000" in answer.body["detail"]) == (413, True)
     answer = server.ask("POST", search, {"text": "boiler", "must": [f"w{at}" for at in range(101)]})
     assert (answer.status, "must has 101 words" in answer.body["detail"]) == (400, True)
     answer = server.ask("POST", search, {"text": "boiler", "more": [["a", 1e308], ["b", 1e308]]})

@@ -22,7 +22,7 @@ from semsearch.types import JsonObject, Query, QueryFields
 from semsearch.utils.batches import batches
 
 router = APIRouter(tags=["search"], route_class=JsonRoute)
-MOST_TOGETHER = 20_000  # hits of all queries of a request, with those that `offset` leaves out
+MOST_TOGETHER = 20_000  # hits that all queries of a request cost
 AT_ONCE = 1000  # hits of the queries that are searched before it is seen that nobody waits any more
 HEADS: WeakKeyDictionary[Index, tuple[int, JsonObject]] = WeakKeyDictionary()  # of open indexes, with their versions
 
@@ -46,18 +46,16 @@ async def search(name: str, body: SearchBody, service: ServiceDep, caller: Calle
         return await _searched(service, caller, name, _query(body, service), request)
     service.check_batch(body.queries, "queries")
     caller.require_index(name)
-    hits = sum(one.k + one.offset for one in body.queries)
-    if len(body.queries) > 1 and hits > MOST_TOGETHER:
-        problem = (
-            f"the queries ask for {hits:,} hits, with those that offset leaves out; {MOST_TOGETHER:,} is the most."
-        )
-        raise Refused(413, problem, "Lower k, or send several requests.")
+    cost = sum(map(_cost, body.queries))
+    if len(body.queries) > 1 and cost > MOST_TOGETHER:
+        problem = f"the queries cost as much as {cost:,} hits; {MOST_TOGETHER:,} is the most."
+        raise Refused(413, problem, "Lower k, offset or rerank_depth, or send several requests.")
     queries = await service.read(lambda: [_query(one, service) for one in body.queries], request)
 
     def searched(index: Index, wanted: Callable[[], bool]) -> Response:
         head = _head(index)
         answers = []
-        for some in batches(queries, len(queries), weight=lambda query: query.k + query.offset, heaviest=AT_ONCE):
+        for some in batches(queries, len(queries), weight=_cost, heaviest=AT_ONCE):
             if wanted():
                 answers += [results_object(results, head) for results in index.search(some)]
         return json_response({"schema": 1, "queries": answers})
@@ -70,6 +68,12 @@ async def similar(name: str, body: SimilarBody, service: ServiceDep, caller: Cal
     """The passages closest to a passage or a document, without its own."""
     query = make_query(Query(like=(body.id,), mode="semantic"), cast(QueryFields, _hit_fields(body)))
     return await _searched(service, caller, name, query, request)
+
+
+def _cost(query: QueryBody | Query) -> int:
+    """What a query costs, in hits: its own, those before, those that are read again; a reading of all is a thousand."""
+    read_again = 0 if query.rerank is None else query.rerank_depth
+    return query.k + query.offset + read_again + (0 if query.grep is None else AT_ONCE)
 
 
 def _described(service: Service, name: str) -> JsonObject | None:

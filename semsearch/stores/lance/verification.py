@@ -17,7 +17,7 @@ from semsearch.stores.sql.database import pieces
 from semsearch.types import Document, Passage, Progress
 
 AT_ONCE = 500  # documents
-_DOCUMENT = ("document", "text", "sha256", "meta_sha256", "title", "metadata", "marks", "source", "count")
+_DOCUMENT = ("document", "text", "sha256", "meta_sha256", "title", "metadata", "marks", "count")
 _PASSAGE = ("document", "id", "position", "starts", "ends", "text", "stable_id", "heading", "words", "grams")
 
 

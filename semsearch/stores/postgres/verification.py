@@ -17,7 +17,7 @@ from semsearch.stores.sql.database import Row
 from semsearch.types import Document, Passage, Progress
 
 AT_ONCE = 500  # documents
-_DOCUMENTS = """SELECT id, uri, sha256, meta_sha256, title, metadata, marks, source, body FROM documents
+_DOCUMENTS = """SELECT id, uri, sha256, meta_sha256, title, metadata, marks, body FROM documents
     WHERE id > ? ORDER BY id LIMIT ?"""
 _PASSAGES = """SELECT document, id, position, start, "end", text, TRUE, replace(stable_id::text, '-', ''), heading
     FROM passages WHERE document = ANY(?::bigint[]) ORDER BY document, position"""
@@ -65,8 +65,8 @@ def _documents(connection: Connection) -> Iterator[str]:
         for document, *part in connection.rows(_PASSAGES, (list(parts),)):
             parts[document].append(part)
         made: list[tuple[int, str, str]] = []
-        for number, uri, sha256, meta_sha256, title, metadata, marks, source, body in rows:
-            yield from checks.of_document(uri, body, sha256, meta_sha256, title, metadata, marks, source)
+        for number, uri, sha256, meta_sha256, title, metadata, marks, body in rows:
+            yield from checks.of_document(uri, body, sha256, meta_sha256, title, metadata, marks)
             yield from checks.of_passages([row[:7] for row in parts[number]], uri, body)
             document = Document(uri, body, {}, title)
             for passage, _, start, end, text, *_, heading in parts[number]:

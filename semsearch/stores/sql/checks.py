@@ -37,15 +37,15 @@ def shortened(problems: Iterator[str]) -> Iterator[str]:
 
 
 def of_document(uri: str, text: str, sha256: str, meta_sha256: str, *row: Row) -> Iterator[str]:
-    """What is wrong about a document; `row` has its title, metadata, marks and file. Raises ValueError, TypeError."""
-    title, metadata, marks, source = row
+    """What is wrong about a document; `row` has its title, metadata and marks. Raises ValueError, TypeError."""
+    title, metadata, marks = row
     if text_hash(text) != sha256:
         yield f"the text of {uri!r} is not the one that was stored."
     fields = json.loads(metadata)
     if meta_hash(title, fields) != meta_sha256:
         yield f"title or metadata of {uri!r} are not what was stored."
     json.loads(marks)
-    if reason := unanswerable(Document(uri, text, fields, title), metadata, new_id=source is None):
+    if reason := unanswerable(Document(uri, text, fields, title), metadata, new_id=False):
         yield f"{uri!r} was stored by an older version and could not be stored today: {reason}."
 
 

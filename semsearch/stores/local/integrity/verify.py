@@ -122,15 +122,15 @@ def _references(store: Connection, _: Steps) -> Iterator[str]:
 
 
 def _documents(store: Connection, steps: Steps) -> Iterator[str]:
-    sql = f"SELECT id, uri, {HASHES}, title, metadata, marks, source, {TEXT} FROM documents ORDER BY id"
+    sql = f"SELECT id, uri, {HASHES}, title, metadata, marks, {TEXT} FROM documents ORDER BY id"
     passages = store.raw.execute(_PASSAGES[store.schema() >= CHECKSUMS])
     parts = Ahead((document, row) for document, *row in passages)
     rows = steps.counted(store.raw.execute(sql), store.count("documents"))
-    for number, uri, sha256, meta_sha256, title, metadata, marks, source, body in rows:
+    for number, uri, sha256, meta_sha256, title, metadata, marks, body in rows:
         text: str | None = None
         try:
             text = document_text(body)
-            yield from checks.of_document(uri, text, sha256, meta_sha256, title, metadata, marks, source)
+            yield from checks.of_document(uri, text, sha256, meta_sha256, title, metadata, marks)
         except (ValueError, TypeError) as error:
             yield f"{uri!r} cannot be read: {error}."
         yield from checks.of_passages(parts.at(number), uri, text)
