@@ -81,6 +81,19 @@ def test_columns_written_line_by_line_are_read_one_after_the_other(tmp_path: Pat
     assert found.text.split("\n") == ["A title across both", *left, *right]
 
 
+def test_three_columns_are_read_one_after_the_other(tmp_path: Path) -> None:
+    columns = [[f"column {name} says it, {n * n}" for n in range(30)] for name in "abc"]
+    rows = "".join(
+        line(columns[at][n], 700 - 15 * n, 50 + 175 * at) for n in range(30) for at in range(3) if (n, at) != (7, 1)
+    )
+    found = one(
+        page(tmp_path, line("A title across all of the columns of this page, in one long line of it", 750) + rows)
+    )
+    first, *rest = found.text.split("\n")
+    assert first.startswith("A title")
+    assert rest == columns[0] + columns[1][:7] + columns[1][8:] + columns[2]
+
+
 def test_the_rows_of_a_table_stay_rows(tmp_path: Path) -> None:
     cells = [line(f"part {n * n}", 700 - 15 * n) + line(f"described {n * n}", 700 - 15 * n, 310) for n in range(30)]
     found = one(page(tmp_path, "".join(cells)))

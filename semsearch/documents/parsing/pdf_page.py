@@ -7,6 +7,7 @@ is left out letter by letter: PDFium takes letters that the box only touches, an
 from __future__ import annotations
 
 import ctypes
+from bisect import bisect_left
 from collections.abc import Callable
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +24,7 @@ _REMARKS = {1, *range(4, 16)}  # notes, marked text, lines, stamps, and other dr
 _PASSWORD = 1 << 13  # a flag of a field
 LEAST_ROWS = 8  # that stand in columns
 LEAST_GAP = 12.0  # points between columns: no line of prose is justified that far
+MOST_COLUMNS = 8
 FILLED = 0.6  # of a column's width is a line of prose
 _XFA = 2  # a form as a program of its own, which PDFium does not run
 
@@ -97,34 +99,56 @@ def _within(text_page: PdfTextPage, box: tuple[float, float, float, float], writ
 
 
 def _by_columns(text_page: PdfTextPage, text: str) -> str:
-    """The text, column by column where a program has written it line by line across the two columns of the page."""
+    """The text, column by column where a program has written it line by line across the columns of the page."""
     middle = text.find("\r\n", len(text) // 2) + 2
-    if not _gap(text_page, text, middle, max(middle, text.find("\r\n", middle))):
+    if not _gaps(text_page, text, middle, max(middle, text.find("\r\n", middle))):
         return text
     places, at = [], 0
     for line in text.split("\r\n"):
         places.append((at, at + len(line)))
         at += len(line) + 2
-    gaps = [_gap(text_page, text, *place) for place in places]
-    gutter = median((gap.left + gap.right) / 2 for gap in gaps if gap)
+    gaps = [_gaps(text_page, text, *place) for place in places]
     begin = min(_box(text_page, start)[0] for start, end in places if start < end)
-    rows = [gap for gap in gaps if gap and gap.left <= gutter <= gap.right]
-    if len(rows) < LEAST_ROWS or median((gap.left - begin) / (gutter - begin) for gap in rows) < FILLED:
-        return text  # the cells of a table are shorter than its columns are wide
+    gutters = _gutters([gap for line in gaps for gap in line], begin)
+    if not gutters:
+        return text
     lines: list[str] = []
-    waiting: list[str] = []  # in the right column
-    for (start, end), gap in zip(places, gaps, strict=True):
-        if gap and gap.left <= gutter <= gap.right:
-            lines.append(text[start : gap.at])
-            waiting.append(text[gap.at + 1 : end])
-        elif start < end and _box(text_page, start)[0] > gutter:
-            waiting.append(text[start:end])
-        else:
-            if start < end and _box(text_page, end - 1)[1] > gutter:  # a line across the columns
-                lines += waiting
-                waiting = []
-            lines.append(text[start:end])
-    return "\n".join(lines + waiting)
+    columns: list[list[str]] = [[] for _ in range(len(gutters) + 1)]
+    for (start, end), wide in zip(places, gaps, strict=True):
+        cuts = [gap.at for gap in wide if any(gap.left <= gutter <= gap.right for gutter in gutters)]
+        for at, stop in zip([start, *(cut + 1 for cut in cuts)], [*cuts, end], strict=True):
+            column = bisect_left(gutters, _box(text_page, at)[0]) if at < stop else 0
+            if at < stop and column < len(gutters) and _box(text_page, stop - 1)[1] > gutters[column]:
+                lines += [line for written in columns for line in written]  # above a line across the columns
+                columns = [[] for _ in columns]
+                lines.append(text[at:stop])
+            else:
+                columns[column].append(text[at:stop])
+    return "\n".join(lines + [line for written in columns for line in written])
+
+
+def _gutters(gaps: list[_Gap], begin: float) -> list[float]:
+    """The places between columns, from the left; [] where the cells of a table are shorter than its columns are wide.
+
+    begin: where the first column begins.
+    """
+    rows: dict[float, list[_Gap]] = {}
+    while gaps and len(rows) < MOST_COLUMNS:
+        open_, most, gutter = 0, 0, 0.0
+        for place, opens in sorted([(gap.left, -1) for gap in gaps] + [(gap.right, 1) for gap in gaps]):
+            open_ -= opens
+            if open_ > most:
+                most, gutter = open_, place
+        if most < LEAST_ROWS:
+            break
+        rows[gutter] = [gap for gap in gaps if gap.left <= gutter <= gap.right]
+        gaps = [gap for gap in gaps if not gap.left <= gutter <= gap.right]
+    for _, of_rows in sorted(rows.items()):
+        middle = median((gap.left + gap.right) / 2 for gap in of_rows)
+        if median((gap.left - begin) / (middle - begin) for gap in of_rows) < FILLED:
+            return []
+        begin = median(gap.right for gap in of_rows)
+    return sorted(rows)
 
 
 def _ink(text: str) -> int:
@@ -140,12 +164,11 @@ class _Gap(NamedTuple):
     right: float
 
 
-def _gap(text_page: PdfTextPage, text: str, start: int, end: int) -> _Gap | None:
-    """The widest space between two words of a line, if it is one between columns."""
+def _gaps(text_page: PdfTextPage, text: str, start: int, end: int) -> list[_Gap]:
+    """The spaces of a line that are as wide as those between columns."""
     spaces = [at for at in range(start + 1, end - 1) if text[at] == " "]
     gaps = [_Gap(at, _box(text_page, at - 1)[1], _box(text_page, at + 1)[0]) for at in spaces]
-    widest = max(gaps, key=lambda gap: gap.right - gap.left, default=None)
-    return widest if widest and widest.right - widest.left > LEAST_GAP else None
+    return [gap for gap in gaps if gap.right - gap.left > LEAST_GAP]
 
 
 def _box(text_page: PdfTextPage, at: int) -> tuple[float, float]:
