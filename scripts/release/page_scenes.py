@@ -114,6 +114,13 @@ def _menus(browser: Any) -> None:
             press(browser, entry)
 
 
+def _charts(browser: Any) -> None:
+    """Wait for the charts, which come after the words around them."""
+    drawn = ".stVegaLiteChart canvas, .stVegaLiteChart svg"
+    awaited(lambda: len(browser.find_elements(By.CSS_SELECTOR, drawn)) > 2)
+    time.sleep(SETTLED)
+
+
 def _exports(browser: Any) -> None:
     """Scroll to the buttons that save a chart."""
     results = awaited(lambda: browser.find_elements(By.CSS_SELECTOR, ".export"))[0]
@@ -140,7 +147,7 @@ SCENES = {
     "markdown": Scene("?q=how+does+a+host+name+become+an+address&n=sample", "encoded in", _open),
     "paper": Scene("?q=who+invented+the+shipping+container&n=sample", "encoded in", _open),
     "nothing": Scene("?q=zeppelins&n=sample&min=0.95&path=*.md", "Nothing was found"),
-    "compare": Scene("compare", "cot-small"),
+    "compare": Scene("compare", "cot-small", _charts),
     "exports": Scene("compare?m=default&m=cot-small", "All pairs of sentences", _exports),
     "pairs": Scene("compare?kind=pairs", "Pairs", _upload_pairs),
     "documents": Scene("library?n=sample", "Documents"),

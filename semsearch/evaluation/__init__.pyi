@@ -34,6 +34,8 @@ from .retrieval import latency as latency
 from .saved_runs import delete_run as delete_run
 from .saved_runs import list_runs as list_runs
 from .saved_runs import save_run as save_run
+from .sentence_pairs import SentencePair as SentencePair
+from .sentence_pairs import read_pairs as read_pairs
 from .significance import PairedDifference as PairedDifference
 from .significance import SearchComparison as SearchComparison
 from .significance import compare_searches as compare_searches

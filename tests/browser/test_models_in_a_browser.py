@@ -101,7 +101,7 @@ def test_an_index_is_made_and_every_page_acts_on_it_alone(
     for page, path in (("Explore", "map"), ("Search", ""), ("Library", "library")):
         go(browser, page)
         assert browser.current_url == f"{server}/{path}?n=notes"
-    press(browser, "Indexes")
+    opened(browser, server, "library?n=notes&shelf=indexes")
     unfold(browser, "Rename this index")
     fill(browser, "New name", "letters")
     press(browser, "Rename it")

@@ -93,7 +93,10 @@ def _answer(query: Query, asked: Query, chosen: Sequence[str], facets: DeltaGene
     read = second_reading.done(asked, chosen)
     if typing := read is None and _is_being_typed(query):
         query = replace(query, mode="keyword", alpha=None)
+    if hits.ANSWERED not in st.session_state:  # the first question waits for the encoder, too
+        place.html('<div class="skeleton"></div>')
     answer = read or results.answer(query, chosen)
+    place.empty()
     shown = hits.Shown(query, tuple(chosen), hits.ordered(answer.hits))
     if typing:
         _show(shown, footer.summary(answer), facets, whole=False)
