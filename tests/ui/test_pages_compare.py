@@ -467,13 +467,15 @@ def test_what_is_wrong_with_pairs_is_said_with_the_line(text: str, said: str) ->
     ],
 )
 def test_pairs_are_read_as_people_write_them(text: str) -> None:
-    from semsearch_ui.shared.pairs import Pair, read
+    from semsearch.evaluation import SentencePair as Pair
+    from semsearch_ui.shared.pairs import read
 
     assert read(text) == [Pair("a b", "c d", 4.5)]
 
 
 def test_a_cell_holds_commas_and_every_kind_of_blank() -> None:
-    from semsearch_ui.shared.pairs import Pair, read
+    from semsearch.evaluation import SentencePair as Pair
+    from semsearch_ui.shared.pairs import read
 
     assert read("Hello, you;Hi, you;3,5\nx;y;1") == [Pair("Hello, you", "Hi, you", 3.5), Pair("x", "y", 1)]
     assert read("one\u2028two,three\x85four,1") == [Pair("one\u2028two", "three\x85four", 1)]
@@ -538,9 +540,9 @@ def without_data(spec: Any) -> Any:
 
 
 def test_a_download_runs_in_no_spreadsheet() -> None:
+    from semsearch.evaluation import SentencePair as Pair
     from semsearch_ui.compare.pair_scores import Scored
     from semsearch_ui.compare.pair_table import table
-    from semsearch_ui.shared.pairs import Pair
     from semsearch_ui.shared.tables import to_csv as written
 
     rows = table([Pair("=1+1", "@x\ny", -2.0)], {"=m": Scored((-0.5,), (None,), None, None, (None,))})
@@ -551,9 +553,9 @@ def test_a_download_runs_in_no_spreadsheet() -> None:
 
 
 def test_a_download_holds_every_pair_and_the_correlations() -> None:
+    from semsearch.evaluation import SentencePair as Pair
     from semsearch_ui.compare.pair_scores import Scored
     from semsearch_ui.compare.pair_table import table, whole
-    from semsearch_ui.shared.pairs import Pair
 
     found = {"m": Scored((0.5,), (None,), 80.0, 70.0, (None,))}
     rows = table([Pair("a", "b", 2.0)], found)

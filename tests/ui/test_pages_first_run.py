@@ -67,6 +67,8 @@ def test_a_folder_is_counted_and_indexed_and_its_own_questions_find_it(path: str
     assert labels(app) == ["Does bread need a hot oven?", "How soap works"]
     click(app, "How soap works")
     assert app.text_input(key="q").value == "How soap works"
+    app.text_input(key="q").set_value("")  # as a run that was asked for before the click
+    assert again(app).text_input(key="q").value == "How soap works"
     with Index.open("my-notes") as index:
         assert [index.search(label, k=1)[0].document for label in labels(again(shown()))] == ["bread.txt", "soap.md"]
 

@@ -13,13 +13,13 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from semsearch.evaluation import SentencePair as Pair
 from semsearch.evaluation import group_gold_scores, scale_cosines
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
 from ..shared import charts, encoder_picker, tables
 from ..shared.messages import plain
-from ..shared.pairs import Pair
 from .pair_scores import Scored
 
 DRAWN = 2_000  # points of one chart

@@ -6,10 +6,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Encoder, evaluation
+from semsearch.evaluation import SentencePair as Pair
 
 from ..shared import charts, encoder_picker, messages, tables
 from ..shared.messages import plain
-from ..shared.pairs import Pair
 from ..shared.widgets import URL
 from . import earlier, mask_view, pair_scores, word_view
 

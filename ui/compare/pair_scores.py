@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from semsearch import Encoder, Progress, sts
+from semsearch.evaluation import SentencePair as Pair
 from semsearch.evaluation import pearson, rankdata, spearman
 from semsearch.utils.quantities import count
 
 from ..shared.encoder_picker import measure_in_job, short_name
 from ..shared.messages import plain
-from ..shared.pairs import Pair
 from ..shared.work import jobs
 from .uploaded_pairs import PairSet
 

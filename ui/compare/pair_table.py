@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from semsearch import Encoder
+from semsearch.evaluation import SentencePair as Pair
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
 from ..shared import charts, encoder_picker, messages, tables, widgets
 from ..shared.messages import plain
-from ..shared.pairs import Pair
 from ..shared.widgets import URL
 from ..shared.work import jobs
 from . import chart_files, correlation, one_pair, pair_scores, uploaded_pairs

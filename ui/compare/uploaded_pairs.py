@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from semsearch.evaluation import SentencePair as Pair
 from semsearch.utils.quantities import count
 
 from ..shared import pairs
 from ..shared.messages import plain
-from ..shared.pairs import Pair
 
 MOST_SETS = 8
 NAME = "set"  # of the pairs, in the URL

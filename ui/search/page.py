@@ -40,6 +40,8 @@ def page() -> None:
 @st.fragment
 def _search(names: Sequence[str]) -> None:
     """The box, what restricts the search, and the answer: nothing else of the page is drawn again for a question."""
+    if not st.session_state.get("q") and (question := examples.clicked()):
+        st.session_state["q"] = question
     row = st.container(horizontal=True, vertical_alignment="center", key="box")
     text = row.text_input(
         BOX, key="q", bind=URL, live=PAUSE, placeholder=HINT, label_visibility="collapsed", icon=":material/search:"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import streamlit as st
@@ -13,6 +14,7 @@ from . import index_picker, messages, navigation, pool, widgets
 from .work import background, jobs, progress
 
 SHOWN = 3
+CLICKED, IN_DOUBT = "example clicked", 5.0  # seconds
 TRIED = 12  # searches
 PASSAGES = 400  # that they are drawn from
 ASKING = r"(?:How|Why|What|When|Where|Who|Which)\b"
@@ -42,6 +44,13 @@ def show(names: Sequence[str]) -> None:
 
 def _ask(question: str) -> None:
     st.session_state["q"] = question
+    st.session_state[CLICKED] = question, time.monotonic() + IN_DOUBT
+
+
+def clicked() -> str:
+    """The example that has just been clicked: a run that was asked for before it would put it out of the box again."""
+    question, until = st.session_state.get(CLICKED, ("", 0.0))
+    return str(question) if time.monotonic() < until else ""
 
 
 def empty(names: Sequence[str]) -> None:

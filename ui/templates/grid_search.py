@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import streamlit as st
 
 from semsearch import Progress
+from semsearch.evaluation import SentencePair as Pair
 from semsearch.evaluation import search_templates, sts_pairs, template_grid
 from semsearch.utils.quantities import count
 
 from ..shared import encoder_picker, messages, pairs, runs, tables, widgets
-from ..shared.pairs import Pair
 from ..shared.work import jobs
 
 KEY = ("Templates",)

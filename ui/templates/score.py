@@ -8,11 +8,11 @@ from contextlib import suppress
 import streamlit as st
 
 from semsearch import Encoder, SemsearchError, sts
+from semsearch.evaluation import SentencePair as Pair
 from semsearch.evaluation import TemplateCheck
 from semsearch.types import JsonObject
 
 from ..shared import encoder_picker, messages, pairs, tables, widgets
-from ..shared.pairs import Pair
 from ..shared.work import background
 
 TRIED = "templates tried"
