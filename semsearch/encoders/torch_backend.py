@@ -266,7 +266,8 @@ class CausalBackend(TorchBackend):
         prefixes = [self._prefix(each.prompt) for each in readings]
         begins = np.ones(len(readings[0].rows), dtype=bool)
         for each, prefix in zip(readings, prefixes, strict=True):
-            begins &= [len(row) > len(prefix) > 0 and tuple(row[: len(prefix)]) == prefix for row in each.rows]
+            own = (len(row) > len(prefix) > 0 and tuple(row[: len(prefix)]) == prefix for row in each.rows)
+            begins &= np.fromiter(own, bool, len(each.rows))
         shared, others = np.flatnonzero(begins), np.flatnonzero(~begins)
         if shared.size:
             yield (
