@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SAMPLED = 200  # passages
 AT_ONCE = 1000  # passages that are read together
+FEW = 8  # the same, where their metadata, of as much as 1 MB each, is not asked for
 
 
 class Resource(ABC):
@@ -140,7 +141,9 @@ def texts(reader: StoreReader) -> Iterator[str]:
 def sampled_texts(reader: StoreReader) -> tuple[str, ...]:
     """The texts of some SAMPLED passages, evenly. Raises Corrupt."""
     ids = reader.passage_ids()
-    return tuple(passage.text for passage in reader.passages(ids[:: max(1, len(ids) // SAMPLED)]))
+    ids = ids[:: max(1, len(ids) // SAMPLED)]
+    few = (reader.passages(ids[at : at + FEW]) for at in range(0, len(ids), FEW))
+    return tuple(passage.text for passages in few for passage in passages)
 
 
 def without_vector(reader: StoreReader, space: int) -> Ids:

@@ -30,6 +30,17 @@ def lines(first: int, number: int, size: int) -> bytes:
     return b"\n".join(json.dumps(document).encode() for document in documents)
 
 
+def test_long_metadata_costs_no_more_memory_than_that_of_one_document(tmp_path: Path) -> None:
+    Index.create("notes", encoder="hashing", home=tmp_path).close()
+    with serving(tmp_path, "-m", "hashing", "--timeout", "600") as server:
+        place = "/indexes/notes/documents/upload"
+        long = [{"id": str(at), "text": f"Harbour {at}.", "metadata": {"log": "x" * 900_000}} for at in range(201)]
+        server.ok("POST", place, json.dumps(long[0]).encode())
+        one = highest(server)
+        server.ok("POST", place, b"\n".join(json.dumps(each).encode() for each in long[1:]))
+        assert highest(server) - one <= BESIDES, (one, highest(server))
+
+
 def test_the_memory_of_an_upload_is_that_of_its_longest_document_and_a_fixed_part(tmp_path: Path) -> None:
     Index.create("notes", encoder="hashing", home=tmp_path).close()
     with serving(tmp_path, "-m", "hashing", "--timeout", "600") as server:
