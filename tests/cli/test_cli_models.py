@@ -14,6 +14,7 @@ from helpers.checkpoints import copied, pickled, rewrite
 
 from semsearch import settings
 from semsearch.errors import UsageError
+from semsearch.models import local_models, model_folders
 
 if TYPE_CHECKING:
     from helpers.commandline import CommandLine, Ran
@@ -118,6 +119,22 @@ def test_a_template_that_the_model_was_not_tuned_for_is_no_broken_installation(c
 
 def test_a_model_without_a_name_is_shown_as_such(cli: CommandLine) -> None:
     refused(cli("embed", "a", "-m", ""), 2, "'' is not a valid value for --model")
+
+
+def test_encoders_of_ones_own_are_listed_by_the_name_that_loads_them(cli: CommandLine, tmp_path: Path) -> None:
+    home, shipped = tmp_path / "indexes", model_folders.ASSETS / model_folders.catalogue()["default"]["folder"]
+    folder = local_models.models_dir(home) / "mine"
+    shutil.copytree(shipped, folder)
+    (entry,) = [
+        one
+        for one in cli.ok("--home", str(home), "models", "list", "--json").json["models"]
+        if one["name"] == str(folder)
+    ]
+    assert entry["local"] and entry["kind"] == "encoder" and entry["dim"] == 384
+    assert cli.ok("embed", "a", "-m", entry["name"]).out == cli.ok("embed", "a", "-m", "default").out
+    (folder / "model.onnx").unlink()
+    (folder / "encoder.json").write_text("{")
+    assert str(folder) in cli.ok("--home", str(home), "models", "list").out
 
 
 def test_embed_takes_a_template_of_ones_own(cli: CommandLine, bert: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -29,14 +30,28 @@ SHOWN = ("size", "licence", "description")
 
 
 def models_list(ctx: typer.Context, as_json: JsonFlag = False) -> None:
-    """List the encoders and rerankers of the catalogue, and which of them are on this machine."""
-    kinds = {"encoder": local_models.catalogue(), "reranker": local_models.rerankers()}
+    """List the encoders and rerankers of the catalogue, which of them are on this machine, and your own encoders."""
+    kinds = {
+        "encoder": local_models.catalogue() + [_own(one) for one in _saved(ctx.obj.home)],
+        "reranker": local_models.rerankers(),
+    }
     models = [{**one, "kind": kind} for kind, some in kinds.items() for one in some]
     columns = ("name", "kind", "local", *SHOWN)
     rows = [
         [str({True: "yes", False: ""}.get(one.get(key, ""), one.get(key, ""))) for key in columns] for one in models
     ]
     console.result({"models": models}, lambda: console.table(rows, columns), as_json=as_json)
+
+
+def _saved(home: Path | None) -> list[JsonObject]:
+    return local_models.list_local(local_models.models_dir(home))
+
+
+def _own(entry: JsonObject) -> JsonObject:
+    """A saved encoder as an entry of the catalogue; its folder is its name."""
+    what = entry.get("problem") or f"your own, {entry['method']}, for {entry['runs']}"
+    size = console.size(entry["bytes"]) if "bytes" in entry else ""
+    return {**entry, "name": entry["path"], "local": True, "size": size, "description": what}
 
 
 def models_info(
