@@ -199,6 +199,8 @@ def test_lists_of_links_within_the_content_are_read_as_furniture(tmp_path: Path,
         '<h2><a href="/a">One lynx</a></h2>',
         '<ul><li><a href="/a">The lynx</a>: lives up north, hunts hares.<li><a href="/b">Ocelot</a>: does not.</ul>',
         '<table><tr><td><p><a href="/a">1</a> <a href="/b">2</a></p></td><td>cells of a row of data</td></tr></table>',
+        '<div><h2><a href="/a">One lynx</a></h2><p>It lives up north, in woods.</p></div>',
+        '<div><h2><a href="/a">The lynx is back in the Harz mountains</a></h2></div>',
     ],
 )
 def test_text_with_links_is_no_furniture(tmp_path: Path, box: str) -> None:
@@ -279,6 +281,7 @@ def test_of_the_httpd_manual_every_letter_is_read_or_named(data: Path) -> None:
         '<div class="menu"><p>Okapi soup</p><p>Grilled ocelot</p></div>',
         '<div class="social-security">An okapi may retire at sixty.</div>',
         '<div class="banner"><p>The okapi moves on Monday. <a href="/where">Where to</a></p></div>',
+        '<div class="more"><h3>You may also like</h3><p><a href="/archive">The okapi archive</a></p></div>',
     ],
 )
 def test_a_statement_around_the_content_is_read_and_stands_last(tmp_path: Path, box: str) -> None:

@@ -41,6 +41,7 @@ _CLASSES = {
     kind: re.compile(rf"(?:^|[-_ ])(?:(?:page|site|global|main|top|sub|side)?-?_?(?:{words}))(?:$|[-_ ])", re.I)
     for kind, words in _FURNITURE.items()
 }
+_HEADED = {"div", "section", "aside"}
 _LISTS = {"div", "section", "nav", "p", "ul", "ol", "dl", "table", "aside", "footer"}
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 _SWITCHED = re.compile(
@@ -135,7 +136,11 @@ class Content:
             elif parent in below:
                 below.add(element)
                 self.furniture.discard(element)
-            elif element in self.furniture or self._is_list_of_links(element, whole):
+            elif (
+                element in self.furniture
+                or self._is_list_of_links(element, whole)
+                or (element not in sure and self._leads_on(element, whole))
+            ):
                 self.furniture.add(element)
                 below.add(element)
 
@@ -209,6 +214,11 @@ class Content:
         is_large = self._sizes.letters[element] >= min(LEAST_LIST, HALF * whole)
         return is_large and element.tag in _LISTS and self._sizes.is_link_bar(element)
 
+    def _leads_on(self, element: Element, whole: int) -> bool:
+        """Whether it is a small box of links below a heading: "You may also like"."""
+        is_small = self._sizes.letters[element] < min(SHORT, HALF * whole)
+        return is_small and element.tag in _HEADED and self._sizes.is_links_below_heading(element)
+
     def _is_switched(self, element: Element) -> bool:
         """Whether the reader can show it: as a tab panel, an answer below its question, a place found in the page."""
         return (
@@ -262,6 +272,15 @@ class _Sizes:
     def has_links(self, element: Element) -> bool:
         """Whether it has several links."""
         return self._links[element] > 1
+
+    def is_links_below_heading(self, element: Element) -> bool:
+        """Whether it has hardly any letters but headings and links, and links that are no headings."""
+        if element not in self._headed or not self._links[element]:
+            return False
+        headings = list(element.iter(*_HEADINGS))
+        letters = self.letters[element] - sum(self.letters[each] for each in headings)
+        linked = self._linked[element] - sum(self._linked[each] for each in headings)
+        return linked > 0 and linked >= MOSTLY * letters
 
     def is_link_bar(self, element: Element) -> bool:
         """Whether it has several links and hardly any other letters: "Home > Docs > Version 2"."""
