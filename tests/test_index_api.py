@@ -224,7 +224,7 @@ def test_closed_locked_and_foreign_indexes_are_plain_words(index: Index, tmp_pat
         custom.add([Document("a", "b")])
     with (
         Index.open(tmp_path / "custom") as again,
-        pytest.raises(NotFound, match=r"Pass its encoder: .*encoder=ENCODER"),
+        pytest.raises(NotFound, match=r"pass its encoder: .*encoder=ENCODER"),
     ):
         again.search("b")
     with Index.open(tmp_path / "custom", encoder=Mine(64)) as again:

@@ -1208,7 +1208,7 @@ def test_a_new_store_is_one_folder(tmp_path: Path) -> None:
     for name in ("new", "old"):
         with pytest.raises(UsageError, match="already has an index"):
             Index.create(name, encoder="hashing", home=tmp_path, store="elsewhere")
-    with pytest.raises(UnknownName, match=r"elsewhere, local"):
+    with pytest.raises(UnknownName, match=r"elsewhere, lance, local"):
         Index.create("other", encoder="hashing", home=tmp_path, store="paper")
     admin.rename("copy", "renamed", tmp_path)
     assert (admin.remove("new", tmp_path), admin.names(tmp_path)) == ([], ["old", "renamed"])

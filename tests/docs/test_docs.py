@@ -35,11 +35,13 @@ def test_every_template_and_option_it_names_is_there() -> None:
     options = {name.partition("=")[0] for name in named if "=" in name}
     known = {option for method in plugins.names(methods) for option in methods.options_of(method)}
     assert options and options <= known
-    assert {name for name in named if "=" not in name} - set(library.templates()) <= {"pad-released"}
+    assert {name for name in named if "=" not in name} - set(library.templates()) <= {"pad-released", "[PST]"}
 
 
 def test_the_template_file_it_shows_is_one(tmp_path: Path) -> None:
-    (content,) = documented.blocks(TEXT, "toml")
+    several, content = documented.blocks(TEXT, "toml")
     (tmp_path / "own.toml").write_text(content)
     template = library.resolve(str(tmp_path / "own.toml"))
     assert (template.method, template.masks) == ("promptbert", 1)
+    (tmp_path / "own.toml").write_text(several)
+    assert library.resolve(str(tmp_path / "own.toml")).method == "metaeol"

@@ -220,6 +220,9 @@ class Session:
     def get_providers(self) -> list[str]:
         return self._providers
 
+    def __getattr__(self, name: str) -> Any:  # inputs and outputs
+        return getattr(self._session, name)
+
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         return {CUDA: {key: str(value) for key, value in self._card.items()}}
 

@@ -181,7 +181,7 @@ def test_a_disk_that_vanishes_is_told(
 ) -> None:
     """As a network drive does: from some moment on, everything fails."""
     became: Counter[str] = Counter()
-    count, chance, names = trials(2, 30), random.Random(5), list(COMMANDS)
+    count, chance, names = trials(8, 30), random.Random(5), list(COMMANDS)
     for number in range(count):
         command = names[number * 3 % len(names)]
         after = chance.randrange(operations(command)["all"])

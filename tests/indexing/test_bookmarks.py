@@ -18,7 +18,7 @@ from semsearch.indexing.file_reader import LEAST
 from semsearch.indexing.sync import SyncOptions
 from semsearch.types import Progress, SyncReport
 
-COUNT = 800  # records of 200 bytes: three batches, of which the second ends behind the least place of a bookmark
+COUNT = 1100  # records of 200 bytes: five batches, of which the third ends behind the least place of a bookmark
 Write = Callable[[Path, list[dict[str, Any]]], None]
 
 

@@ -205,15 +205,15 @@ def made_files(place: Path, count: int, first: str = "File") -> Path:
 MADE = {"records": made_records, "files": made_files}
 
 
-@pytest.mark.parametrize("kind, bytes_each", [("records", 40), ("files", 250)])
+@pytest.mark.parametrize("kind, bytes_each", [("records", 64), ("files", 250)])
 def test_the_memory_of_an_update_does_not_grow_with_what_is_unchanged(
     tmp_path: Path, kind: str, bytes_each: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of records nothing is kept; of files the inode, and the entry of the folder while it is read."""
+    """Of records the numbers of their passages are kept; of files the inode, and the entry of the folder being read."""
     monkeypatch.setattr(sync, "MOST_COMPARED", 25)
     monkeypatch.setattr(database, "ROWS_PER_QUERY", 25)
     peaks = []
-    for count in (100, 500):
+    for count in (400, 800):  # of which as many are sampled for the language of the index
         base = tmp_path / str(count)
         base.mkdir()
         place = MADE[kind](base, count)

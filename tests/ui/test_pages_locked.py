@@ -227,9 +227,9 @@ def test_every_route_has_the_headers_with_the_token_too(
 
 
 def test_an_address_without_a_page_leads_to_those_that_are(server: Server, cookie: str) -> None:
-    for path in ("/jobs", "/no/such", "/documents/no"):
+    for path in ("/jobs", "/no/such", "/library/no"):
         status, headers, text = server.get(path, Cookie=cookie, Accept="text/html,*/*;q=0.8")
-        assert status == 404 and "There is no such page" in text and '<a href="/documents">Documents</a>' in text
+        assert status == 404 and "There is no such page" in text and '<a href="/library">Library</a>' in text
         assert_protected(headers)
         assert server.get(path, Accept="text/html")[0] == 403  # not told to whom has no token
     status, headers, _ = server.get("/documents/?n=house", Cookie=cookie, Accept="text/html")

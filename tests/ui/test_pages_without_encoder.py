@@ -20,7 +20,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("page", ["documents", "map", "evaluate", "models"])
+@pytest.mark.parametrize("page", ["library", "map", "evaluate", "models"])
 def test_a_page_shows_an_index_without_an_encoder(page: str) -> None:
     found = opened(f"from semsearch_ui.{page} import page\npage.page()", n="own")
     assert not found.exception

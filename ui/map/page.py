@@ -20,6 +20,7 @@ from .points import TOPIC, Points
 from .selection import Selection
 
 LEAST = 3  # points
+BESIDE, ALONE = (5, 3), (1, 1e-3)  # widths of the map and of what was chosen on it
 HELP = (
     "Click a point to read it (with Shift, several), draw around some with the lasso, or click a name in the legend: "
     "what you choose is listed beside the map, and can be searched or tagged. A click on a topic zooms in, "
@@ -82,7 +83,7 @@ def _clear(*kinds: str) -> None:
 def _map(name: str, index: Index, on: Points, layout: str, way: str, k: int, question: str) -> None:
     """The map, beside it the passages selected there, and below it what is said of it: nothing moves the map."""
     chosen = selection.read(st.query_params)
-    left, right = st.columns((5, 3)) if chosen.params() else (st.container(), st.container())
+    left, right = st.columns(BESIDE if chosen.params() else ALONE)  # a new frame would lose keys and the pointer
     frame = left.container()
     with left:
         placed = layouts.placed(name, index, on, layout)

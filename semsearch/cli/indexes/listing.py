@@ -17,6 +17,8 @@ from semsearch.types import JsonObject
 from semsearch.utils.quantities import count, letters_by_kind
 from semsearch.utils.untrusted import visible
 
+MOST_OF_A_PATH = 20  # letters of the place of an index's documents in a table: its end
+
 
 def list_(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     """List indexes."""
@@ -119,7 +121,8 @@ def _row(one: JsonObject) -> list[str]:
         return [one["index"], "-", "-", "unreadable", "", "", ""]
     counts = [f"{one[key]:,}" for key in ("documents", "passages")]
     first, *more = one["sources"] or [""]
-    sources = f"{first} and {len(more)} more" if more else first
+    short = first if len(first) <= MOST_OF_A_PATH else f"…{first[1 - MOST_OF_A_PATH :]}"
+    sources = f"{short} and {len(more)} more" if more else short
     return [
         one["index"],
         *counts,

@@ -28,6 +28,7 @@ _MENU_ROLES = {"navigation", "menu", "menubar"}
 _CONTENT = {"main", "article"}
 _SECTIONS = {*_CONTENT, "section", "aside", "blockquote", "figure", "details", "fieldset", "td"}
 _PAGE_PARTS = {"header": "header", "footer": "footer", "banner": "header", "contentinfo": "footer"}
+_PAGE_PARTS |= dict.fromkeys(("dialog", "alertdialog"), "dialog")
 _BOXES = {"div", "section", "ul", "ol", "table"}  # elements that lay a page out
 _FURNITURE = {  # the words that a class consists of, outside of what is content for sure
     "navigation": r"nav|navbar|navigation|menu|sidebar|bread-?crumbs?|toc|table-of-contents|pagination|pager|skip-?link"
@@ -196,7 +197,9 @@ class Content:
     def _says_something(self, element: Element, kind: str) -> bool:
         """Whether it is longer than what the same box has on most pages, or a statement, as of opening hours."""
         letters = self._sizes.letters[element]
-        is_statement = kind != "cookie banner" and letters >= LEAST_PROSE and not self._sizes.has_links(element)
+        is_statement = (
+            kind not in ("cookie banner", "dialog") and letters >= LEAST_PROSE and not self._sizes.has_links(element)
+        )
         return letters >= SHORT or is_statement
 
     def _kind_of_class(self, element: Element) -> str:
