@@ -33,7 +33,7 @@ GLOBAL = ("home", "offline", "quiet", "verbose")  # global options that may also
 MODELS: Table = {
     "list": (
         "encoders.models_command.models_list",
-        "List the encoders and rerankers of the catalogue, and which of them are on this machine.",
+        "List the encoders and rerankers of the catalogue, which of them are on this machine, and your own encoders.",
     ),
     "info": (
         "encoders.models_command.models_info",
