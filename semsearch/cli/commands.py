@@ -33,7 +33,7 @@ GLOBAL = ("home", "offline", "quiet", "verbose")  # global options that may also
 MODELS: Table = {
     "list": (
         "encoders.models_command.models_list",
-        "List the encoders and rerankers of the catalogue, which of them are on this machine, and your own encoders.",
+        "List the encoders and rerankers of the catalogue, which of them are here, and your own.",
     ),
     "info": (
         "encoders.models_command.models_info",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from helpers.served import PATIENCE, Server
 from selenium import webdriver
-from selenium.common.exceptions import StaleElementReferenceException
+from selenium.common.exceptions import ElementNotInteractableException, StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -57,16 +57,26 @@ def refusals(browser: Any) -> list[str]:
 
 
 def until(true: Callable[[], Any]) -> Any:
-    """What `true` gives as soon as that is something; what a page drew anew meanwhile is asked for again."""
+    """What `true` gives as soon as that is something; what a page draws anew or still moves is asked for again."""
     end = time.monotonic() + PATIENCE
     while True:
         try:
             if found := true():
                 return found
-        except StaleElementReferenceException:
+        except (ElementNotInteractableException, StaleElementReferenceException):
             pass
         assert time.monotonic() < end, "it did not come"
         time.sleep(0.2)
+
+
+def click(browser: Any, selector: str) -> None:
+    """Click the first element that a CSS selector matches, as soon as it can be clicked."""
+    until(lambda: [each.click() or each for each in browser.find_elements(By.CSS_SELECTOR, selector)[:1]])
+
+
+def downloaded(browser: Any, pattern: str) -> Path:
+    """The file of this name that the browser has saved; it begins as an empty one."""
+    return until(lambda: [file for file in browser.downloads.glob(pattern) if file.stat().st_size])[0]
 
 
 def text(browser: Any) -> str:

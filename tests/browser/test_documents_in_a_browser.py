@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
-from chromium import SAMPLE, buttons, needs_chromium, text, until
+from chromium import SAMPLE, buttons, downloaded, needs_chromium, text, until
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -104,7 +104,7 @@ def test_a_dropped_file_becomes_a_document_that_can_be_downloaded_as_a_row_and_d
     until(lambda: "CSV (1)" in text(browser))
     assert not browser.find_elements(By.CSS_SELECTOR, "[aria-label='Download as CSV']")
     press(browser, "CSV (1)")
-    saved = until(lambda: list(browser.downloads.glob("notes*.csv")))[0]
+    saved = downloaded(browser, "notes*.csv")
     assert saved.read_text(encoding="utf-8").splitlines()[1].startswith(("'=1+1", "\"'=1+1"))
     press(browser, "Delete all that match the filters (1)")
     until(lambda: "The files stay where they are" in text(browser))

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
-from chromium import ask, browsing, entered, needs_chromium, text, until
+from chromium import ask, browsing, downloaded, entered, needs_chromium, text, until
 from helpers.served import SECRET, Server, home_with_a_secret, running
 from selenium.webdriver.common.by import By
 
@@ -152,5 +152,5 @@ def test_a_file_is_uploaded_below_the_limit_that_the_page_names_and_not_above(
         until(lambda: [e for e in driver.find_elements(By.TAG_NAME, "button") if "Add to house" in e.text])[0].click()
         until(lambda: "1 added" in text(driver))
         until(lambda: [e for e in driver.find_elements(By.TAG_NAME, "button") if "CSV" in e.text])[0].click()
-        saved = until(lambda: list(driver.downloads.glob("*.csv")))[0]
+        saved = downloaded(driver, "*.csv")
         assert "small.txt" in saved.read_text(encoding="utf-8")

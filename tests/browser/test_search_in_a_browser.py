@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
-from chromium import SAMPLE, ask, buttons, needs_chromium, one_line, text, until
+from chromium import SAMPLE, ask, buttons, click, needs_chromium, one_line, text, until
 from helpers.served import Server
 from selenium.webdriver.common.by import By
 
@@ -48,7 +48,7 @@ def test_less_like_this_is_a_chip_that_changes_the_hits_and_the_url(browser: Any
     ask(browser, server, "how is the fuel of a diesel set on fire")
     until(lambda: "10 hits" in text(browser))
     before = text(browser)
-    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".hit [aria-label='More']"))[0].click()
+    click(browser, ".hit [aria-label='More']")
     until(lambda: buttons(browser, "Less like this"))[0].click()
     until(lambda: "less=" in browser.current_url)
     until(lambda: "encoded in" in text(browser) and text(browser) != before)

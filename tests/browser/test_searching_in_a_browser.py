@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
-from chromium import ask, browsing, buttons, entered, needs_chromium, text, until
+from chromium import ask, browsing, buttons, click, downloaded, entered, needs_chromium, text, until
 from helpers import filemaking
 from helpers.served import Server
 from selenium.webdriver.common.by import By
@@ -94,7 +94,7 @@ def test_no_value_of_the_metadata_and_no_file_name_is_markup(browser: Any, serve
     until(lambda: "a <b>name<b>.txt" in text(browser))
     until(lambda: LINKS in text(browser).replace("\u2060", ""))
     advanced(browser)
-    until(lambda: browser.find_elements(By.CSS_SELECTOR, "input[aria-label='tag']"))[0].click()
+    click(browser, "input[aria-label='tag']")
     until(lambda: MARKUP in text(browser))  # among the choices, letter by letter
     assert browser.title != "owned"
     assert not browser.find_elements(By.CSS_SELECTOR, "img[src='x'], a[href^='javascript'], a[href*='evil']")
@@ -104,7 +104,7 @@ def test_no_value_of_the_metadata_and_no_file_name_is_markup(browser: Any, serve
 def test_a_pdf_opens_at_its_page_with_its_passage_in_view(browser: Any, server: str) -> None:
     ask(browser, server, "zeppelin hydrogen")
     until(lambda: "paper.pdf · page 2" in text(browser))
-    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".hit .title"))[0].click()
+    click(browser, ".hit .title")
     picture = until(lambda: browser.find_elements(By.CSS_SELECTOR, "img[alt='page 2 of 3']"))[0]
     until(lambda: picture.get_property("naturalWidth") == 1400)
     in_view = """
@@ -176,7 +176,7 @@ def test_hits_are_read_with_the_keyboard_alone_chosen_and_saved(browser: Any, se
     assert browser.switch_to.active_element == hits[1]
     until(lambda: buttons(browser, "Export 1 selected"))[0].click()
     until(lambda: buttons(browser, "CSV"))[0].click()
-    saved = until(lambda: list(browser.downloads.glob("hits.csv")))[0]
+    saved = downloaded(browser, "hits.csv")
     assert saved.read_text(encoding="utf-8").count("\nnotes") == 0 and "2,notes," in saved.read_text(encoding="utf-8")
     press(Keys.ESCAPE)
     until(lambda: browser.switch_to.active_element.get_attribute("aria-label") == "What are you looking for?")

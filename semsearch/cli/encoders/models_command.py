@@ -30,7 +30,7 @@ SHOWN = ("size", "licence", "description")
 
 
 def models_list(ctx: typer.Context, as_json: JsonFlag = False) -> None:
-    """List the encoders and rerankers of the catalogue, which of them are on this machine, and your own encoders."""
+    """List the encoders and rerankers of the catalogue, which of them are here, and your own."""
     kinds = {
         "encoder": local_models.catalogue() + [_own(one) for one in _saved(ctx.obj.home)],
         "reranker": local_models.rerankers(),
