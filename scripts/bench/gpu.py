@@ -12,7 +12,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from semsearch import Encoder
 from semsearch.errors import SemsearchError
 from semsearch.evaluation.environment import caption
 from semsearch.training import Dataset, TrainingConfig, train
+from semsearch.types import Vectors
 
 TEXTS, TINY_TEXTS = 2_048, 8
 STEPS, TINY_STEPS = 30, 2
@@ -77,12 +78,7 @@ def _encode(model: Path, device: str, count: int) -> dict[str, Any]:
             continue
         encoder = Encoder.load(f"{model}#dtype={dtype},template=cot-bert", device=where, cache=None)
         encoder.encode(texts[:4])
-        vectors, seconds = _timed(partial(encoder.encode, texts))
-        exact = vectors if exact is None else exact
-        found[name] = {
-            "texts a second": round(count / seconds, 1),
-            "least cosine": float((vectors * exact).sum(1).min()),
-        }
+        found[name], exact = _compared(encoder, texts, exact)
     return found
 
 
@@ -125,13 +121,16 @@ def _four_bits(decoder: Path | None, device: str, count: int) -> dict[str, Any]:
     for dtype in ("bf16", "nf4"):
         encoder = Encoder.load(f"{decoder}#dtype={dtype},template=prompteol", device=device, cache=None)
         encoder.encode(texts[:2])
-        vectors, seconds = _timed(partial(encoder.encode, texts))
-        exact = vectors if exact is None else exact
-        found[dtype] = {
-            "texts a second": round(count / seconds, 1),
-            "least cosine": float((vectors * exact).sum(1).min()),
-        }
+        found[dtype], exact = _compared(encoder, texts, exact)
     return found
+
+
+def _compared(encoder: Encoder, texts: Sequence[str], exact: Vectors | None) -> tuple[dict[str, float], Vectors]:
+    """Texts a second, and the least cosine with the exact vectors; these, by default the vectors themselves."""
+    vectors, seconds = _timed(partial(encoder.encode, texts))
+    exact = vectors if exact is None else exact
+    least = float((vectors * exact).sum(1).min())
+    return {"texts a second": round(len(texts) / seconds, 1), "least cosine": least}, exact
 
 
 def _texts(count: int) -> list[str]:

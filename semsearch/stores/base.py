@@ -133,17 +133,19 @@ def check_restore(file: Path, location: Path) -> None:
 
 def texts(reader: StoreReader) -> Iterator[str]:
     """The text of every passage, by id; of those that are deleted meanwhile, none. Raises Corrupt."""
-    ids = reader.passage_ids()
-    for at in range(0, len(ids), AT_ONCE):
-        yield from (passage.text for passage in reader.passages(ids[at : at + AT_ONCE]))
+    return _texts(reader, reader.passage_ids(), AT_ONCE)
 
 
 def sampled_texts(reader: StoreReader) -> tuple[str, ...]:
     """The texts of some SAMPLED passages, evenly. Raises Corrupt."""
     ids = reader.passage_ids()
-    ids = ids[:: max(1, len(ids) // SAMPLED)]
-    few = (reader.passages(ids[at : at + FEW]) for at in range(0, len(ids), FEW))
-    return tuple(passage.text for passages in few for passage in passages)
+    return tuple(_texts(reader, ids[:: max(1, len(ids) // SAMPLED)], FEW))
+
+
+def _texts(reader: StoreReader, ids: Ids, most: int) -> Iterator[str]:
+    """The texts of these passages, of which at most so many are read together."""
+    for at in range(0, len(ids), most):
+        yield from (passage.text for passage in reader.passages(ids[at : at + most]))
 
 
 def without_vector(reader: StoreReader, space: int) -> Ids:

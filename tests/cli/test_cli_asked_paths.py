@@ -10,23 +10,18 @@ import time
 from pathlib import Path
 
 import pytest
+from helpers import two_notes
 from helpers.commandline import CommandLine
+from helpers.two_notes import BREAD, KETTLE
 
 import semsearch
 from semsearch import Document, Index
 from semsearch.cli.searching import asked_paths
 
-KETTLE = "Vinegar removes the scale from a kettle. Rinse it twice afterwards."
-BREAD = "Bread needs flour, water, salt and time. A slow rise gives more taste."
-
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Path:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    (folder / "kettle.md").write_text(f"# Kettles\n\n{KETTLE}\n", encoding="utf-8")
-    (folder / "bread.txt").write_text(BREAD + "\n", encoding="utf-8")
-    return folder
+    return two_notes.written(tmp_path / "notes")
 
 
 def answer(cli: CommandLine, *arguments: object) -> dict:

@@ -12,21 +12,16 @@ import time
 from pathlib import Path
 
 import pytest
+from helpers import two_notes
 from helpers.commandline import CommandLine
+from helpers.two_notes import KETTLE
 
 from semsearch.errors import install_command
-
-KETTLE = "Vinegar removes the scale from a kettle. Rinse it twice afterwards."
-BREAD = "Bread needs flour, water, salt and time. A slow rise gives more taste."
 
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Path:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    (folder / "kettle.md").write_text(f"# Kettles\n\n{KETTLE}\n", encoding="utf-8")
-    (folder / "bread.txt").write_text(BREAD + "\n", encoding="utf-8")
-    return folder
+    return two_notes.written(tmp_path / "notes")
 
 
 def test_two_commands_and_no_name_are_enough(cli: CommandLine, notes: Path) -> None:

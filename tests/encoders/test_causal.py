@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from helpers import models
 from helpers.arithmetic import ROUNDING, error
-from helpers.decoders import CONFIGS, COT, EOL, TEXTS, decoder, plain
+from helpers.decoders import CONFIGS, COT, EOL, TEXTS, made_once, plain
 
 from semsearch.errors import SemsearchError, UsageError
 from semsearch.models.batching import pad
@@ -36,14 +36,7 @@ Made = Callable[[str], Path]
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """The folder of a decoder of CONFIGS, made once."""
-    folders: dict[str, Path] = {}
-
-    def one(name: str) -> Path:
-        if name not in folders:
-            folders[name] = decoder(tmp_path_factory.mktemp(name), name)
-        return folders[name]
-
-    return one
+    return made_once(tmp_path_factory)
 
 
 def bundle(folder: Path, method: str = "prompteol", prompt: Prompt = EOL, **options: Any) -> Bundle:

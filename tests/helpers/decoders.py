@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
@@ -59,6 +61,11 @@ CONFIGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "qwen2": ("qwen2", {**GROUPED, "use_sliding_window": True, "sliding_window": WINDOW, "max_window_layers": 1}),
     "qwen3": ("qwen3", {**GROUPED, "head_dim": 16}),
 }
+
+
+def made_once(folders: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """What gives the folder of a decoder of CONFIGS, which is made when it is first asked for."""
+    return cache(lambda name: decoder(folders.mktemp(name), name))
 
 
 def decoder(folder: Path, name: str) -> Path:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import models
-from helpers.decoders import CONFIGS, EOL, RULES, TEXTS, decoder, plain
+from helpers.decoders import CONFIGS, EOL, RULES, TEXTS, made_once, plain
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
@@ -35,14 +35,7 @@ IRRELEVANT = parse('The irrelevant information of this sentence : "[X]" means in
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    folders: dict[str, Path] = {}
-
-    def one(name: str) -> Path:
-        if name not in folders:
-            folders[name] = decoder(tmp_path_factory.mktemp(name), name)
-        return folders[name]
-
-    return one
+    return made_once(tmp_path_factory)
 
 
 def running(folder: Path, template: str, prefix_cache: bool = True, **options: Any) -> tuple[Any, Prompt]:

@@ -54,12 +54,15 @@ def opened(
             yield Asked(index)
         return
     meanwhile = _Meanwhile(options, queries)
-    with _confirmable(files):
-        if not semsearch.admin.exists(semsearch.admin.following(files, options.folder())):
+    folder = semsearch.admin.following(files, options.folder())
+    if semsearch.admin.exists(folder):
+        index, created = _open(folder, trust=trust), False
+    else:
+        with _confirmable(files):
             for file in files:
                 walk.guard(file, None, yes=False)
             meanwhile.look(files)
-        index, created = _index(options, files, trust=trust)
+            index, created = _index(options, files, trust=trust)
     with index:
         try:
             yield _updated(options, index, files, meanwhile, created=created)
@@ -97,7 +100,7 @@ def _open(folder: Path, *, trust: bool) -> semsearch.Index:
 
 
 def _index(options: Options, files: Sequence[Path], *, trust: bool) -> tuple[semsearch.Index, bool]:
-    """The index of these files, and whether it is new.
+    """The index of these files, of which there was none a moment ago, and whether it is new.
 
     Another process may be about to make it: to hold its lock, or to record what it follows.
     """

@@ -14,7 +14,7 @@ from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.stores.lance import maintenance
 from semsearch.stores.lance.address import CATALOGUE, Address
 from semsearch.stores.lance.client import explained, is_conflict, lance, pa
-from semsearch.stores.lance.location import STORE, exists
+from semsearch.stores.lance.location import STORE
 from semsearch.stores.lance.reader import LanceReader
 from semsearch.stores.lance.table import PRIMARY, SCHEMA, Table, text
 from semsearch.stores.lance.writer import LanceWriter
@@ -22,6 +22,7 @@ from semsearch.stores.protocol import SalvageReader
 from semsearch.stores.remote import dumps, links
 from semsearch.stores.remote.dumps import dump as dump
 from semsearch.stores.remote.links import Link
+from semsearch.stores.remote.links import accept_loss as accept_loss
 from semsearch.types import Progress, SqlRows, SqlValue
 
 Fill: TypeAlias = Callable[[LanceWriter], None]
@@ -88,8 +89,7 @@ def rename(location: Path, target: Path, /) -> None:
     Raises NotFound, UsageError for a `target` in use.
     """
     link = links.read(location)
-    if target.exists() and not target.samefile(location):
-        raise UsageError(f"{target.name!r} already exists.", "Choose another name, or remove it.")
+    links.check_target(location, target)
     place = Address.of(link.address)
     there = {identity: name for name, identity in _catalogue(place, location.name).items()}
     if there.get(link.id) not in (None, target.name):
@@ -110,12 +110,6 @@ def remove(location: Path, /) -> list[str]:
             _unregister(place, name, identity)
     _drop(place, link.id)
     return links.remove(location)
-
-
-def accept_loss(location: Path, /) -> str | None:
-    """Nothing: a commit is there or not. Raises NotFound."""
-    links.read(location)
-    return None
 
 
 def salvage(location: Path, /) -> SalvageReader:
@@ -159,10 +153,7 @@ def restore(
 def _checked(location: Path, address: str) -> Address:
     """Raises UsageError without an address, and for a location in use."""
     place = Address.of(address)
-    if exists(location):
-        raise UsageError(f"{location} already has an index.", "Open it, or choose another name.")
-    if location.exists() and (not location.is_dir() or any(location.iterdir())):
-        raise UsageError(f"{location} is not empty.", "Choose an empty or a new folder.")
+    links.check_free(location, STORE)
     return place
 
 

@@ -23,11 +23,7 @@ _PASSAGE = ("document", "id", "position", "starts", "ends", "text", "stable_id",
 
 def verify(table: Table, progress: Callable[[Progress], None]) -> list[str]:
     """Every problem, a sentence each; an empty list is good. Call it inside a snapshot."""
-    problems: list[str] = []
-    for at, (name, check) in enumerate(_CHECKS.items()):
-        progress(Progress(at, len(_CHECKS), "checks", name))
-        problems += checks.shortened(checks.caught(check(table), name))
-    return problems
+    return checks.run(_CHECKS, table, progress)
 
 
 def _numbers(table: Table) -> Iterator[str]:

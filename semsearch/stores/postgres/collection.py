@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from semsearch.errors import SemsearchError, UsageError
-from semsearch.stores.postgres.location import STORE, exists
+from semsearch.stores.postgres.location import STORE
 from semsearch.stores.postgres.reader import PostgresReader
 from semsearch.stores.postgres.server import schema
 from semsearch.stores.postgres.server.address import Raw, Server
@@ -24,6 +24,7 @@ from semsearch.stores.protocol import SalvageReader
 from semsearch.stores.remote import dumps, links
 from semsearch.stores.remote.dumps import dump as dump
 from semsearch.stores.remote.links import Link
+from semsearch.stores.remote.links import accept_loss as accept_loss
 from semsearch.types import Progress
 
 Fill: TypeAlias = Callable[[PostgresWriter], None]
@@ -109,8 +110,7 @@ def rename(location: Path, target: Path, /) -> None:
     Raises NotFound, UsageError for a `target` in use, Locked where others are at work for long.
     """
     link = links.read(location)
-    if target.exists() and not target.samefile(location):
-        raise UsageError(f"{target.name!r} already exists.", "Choose another name, or remove it.")
+    links.check_target(location, target)
     new = schema.schema_name(target.name)
     with _administration(location, link) as (raw, old):
         if old is not None and old != new:
@@ -127,12 +127,6 @@ def remove(location: Path, /) -> list[str]:
     """
     _drop(location, links.read(location))
     return links.remove(location)
-
-
-def accept_loss(location: Path, /) -> str | None:
-    """Nothing: what a server has acknowledged is its own matter. Raises NotFound."""
-    links.read(location)
-    return None
 
 
 def salvage(location: Path, /) -> SalvageReader:
@@ -161,10 +155,7 @@ def _checked(location: Path, address: str) -> Server:
     """The server of an address. Raises UsageError without one, and for a location in use."""
     if not address:
         raise UsageError("a store on PostgreSQL needs the address of a server.", ADDRESS)
-    if exists(location):
-        raise UsageError(f"{location} already has an index.", "Open it, or choose another name.")
-    if location.exists() and (not location.is_dir() or any(location.iterdir())):
-        raise UsageError(f"{location} is not empty.", "Choose an empty or a new folder.")
+    links.check_free(location, STORE)
     return Server.at(address)
 
 

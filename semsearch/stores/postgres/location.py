@@ -16,7 +16,7 @@ def exists(location: Path) -> bool:
 
 def names(home: Path) -> list[str]:
     """The folders with such a link directly below `home`, sorted."""
-    return [name for name in links.names(home) if exists(home / name)]
+    return links.names(home, STORE)
 
 
 def identity(location: Path) -> tuple[int, int]:

@@ -25,11 +25,7 @@ _PASSAGES = """SELECT document, id, position, start, "end", text, TRUE, replace(
 
 def verify(connection: Connection, progress: Callable[[Progress], None]) -> list[str]:
     """Every problem, a sentence each; an empty list is good. Call it inside a snapshot."""
-    problems: list[str] = []
-    for at, (name, check) in enumerate(_CHECKS.items()):
-        progress(Progress(at, len(_CHECKS), "checks", name))
-        problems += checks.shortened(checks.caught(check(connection), name))
-    return problems
+    return checks.run(_CHECKS, connection, progress)
 
 
 def _counters(connection: Connection) -> Iterator[str]:

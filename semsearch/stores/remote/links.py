@@ -95,9 +95,30 @@ def write(location: Path, link: Link) -> None:
         raise SemsearchError(f"{location} cannot be created: {error.strerror}.", "Choose another folder.") from error
 
 
-def names(home: Path) -> list[str]:
-    """The folders with a link directly below `home`, sorted."""
-    return sorted(file.parent.name for file in home.glob(f"*/{FILE}") if store(file.parent))
+def names(home: Path, driver: str | None = None) -> list[str]:
+    """The folders with a link directly below `home`, sorted: all, or those of one driver."""
+    there = ((file.parent.name, store(file.parent)) for file in home.glob(f"*/{FILE}"))
+    return sorted(name for name, of in there if of and driver in (None, of))
+
+
+def check_free(location: Path, driver: str) -> None:
+    """Raise UsageError where a link of this driver, or anything else, is at `location`."""
+    if store(location) == driver:
+        raise UsageError(f"{location} already has an index.", "Open it, or choose another name.")
+    if location.exists() and (not location.is_dir() or any(location.iterdir())):
+        raise UsageError(f"{location} is not empty.", "Choose an empty or a new folder.")
+
+
+def check_target(location: Path, target: Path) -> None:
+    """Raise UsageError where something else than the link at `location` is at `target`, its new name."""
+    if target.exists() and not target.samefile(location):
+        raise UsageError(f"{target.name!r} already exists.", "Choose another name, or remove it.")
+
+
+def accept_loss(location: Path, /) -> str | None:
+    """Nothing: what the other side has acknowledged is its own matter. Raises NotFound."""
+    read(location)
+    return None
 
 
 def identity(location: Path) -> tuple[int, int]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from semsearch.errors import Locked, SemsearchError
 from semsearch.stores.entry_checks import unanswerable
 from semsearch.stores.records import meta_hash, stable_id, text_hash
-from semsearch.types import Document
+from semsearch.types import Document, Progress
 
 if TYPE_CHECKING:
     from semsearch.stores.sql.database import Row
 
+T = TypeVar("T")
 MOST_OF_A_KIND = 5  # problems of one kind that are listed; more are counted
 _DAMAGE = (SemsearchError, TypeError, ValueError, AttributeError, OverflowError)  # damage has any type
 
@@ -27,6 +28,17 @@ def caught(problems: Iterable[str], name: str) -> Iterator[str]:
         raise
     except _DAMAGE as error:
         yield f"{name}: {getattr(error, 'message', error)}"
+
+
+def run(
+    checks: Mapping[str, Callable[[T], Iterable[str]]], store: T, progress: Callable[[Progress], None]
+) -> list[str]:
+    """Every problem that the checks of a store find, a sentence each; an empty list is good. Raises Locked."""
+    problems: list[str] = []
+    for at, (name, check) in enumerate(checks.items()):
+        progress(Progress(at, len(checks), "checks", name))
+        problems += shortened(caught(check(store), name))
+    return problems
 
 
 def shortened(problems: Iterator[str]) -> Iterator[str]:

@@ -107,9 +107,7 @@ def adapt_look(
     with atomic_write.scratch_folder() as place:
         adaptation = _adaptation(place, _trainable(base, place / BASE), few, options, 1)
         per_step = adaptation.seconds_per_step(MEASURED_S / 3, _timed(progress, MEASURED_S / 3))
-    rows = 2 * min(sum(seen.pairs.values()), examples.MOST_PAIRS)
-    steps = _steps(rows, per_step, options)
-    return replace(seen, steps=steps, seconds_per_step=round(per_step, 2), hours=round(steps * per_step / 3600, 2))
+    return _timed_look(seen, 2 * min(sum(seen.pairs.values()), examples.MOST_PAIRS), per_step, options)
 
 
 def adapt(
@@ -230,11 +228,10 @@ def _prepare(
     trainable = _trainable(base, work / BASE)
     adaptation = _adaptation(work.parent.parent, trainable, data, options, 1)
     per_step = adaptation.seconds_per_step(MEASURED_S, _timed(progress, MEASURED_S))
-    steps = _steps(len(data["rows"]["anchor"]), per_step, options)
-    seen = replace(seen, steps=steps, seconds_per_step=round(per_step, 2), hours=round(steps * per_step / 3600, 2))
+    seen = _timed_look(seen, len(data["rows"]["anchor"]), per_step, options)
     space = index.store.space
     before = {"name": space.name, "fingerprint": space.fingerprint, "reference": index.encoder.reference}
-    plan = {"settings": asked, "look": seen.as_json(), "trainable": trainable, "steps": steps, "before": before}
+    plan = {"settings": asked, "look": seen.as_json(), "trainable": trainable, "steps": seen.steps, "before": before}
     for written in (work / DATA, *(file for file in (work / BASE).rglob("*") if file.is_file())):
         atomic_write.sync_file(written)
     atomic_write.write_text(work / PLAN, json.dumps(plan, indent=1) + "\n")
@@ -269,9 +266,11 @@ def _adaptation(folder: Path, base: str, data: JsonObject, options: AdaptOptions
     return adapting.Adaptation(plan, folder)
 
 
-def _steps(rows: int, seconds_per_step: float, options: AdaptOptions) -> int:
-    possible = int(options.hours * 3600 * TRAINING / seconds_per_step)
-    return max(1, min(possible, EPOCHS * rows // adapting.HYPERPARAMETERS.batch_size))
+def _timed_look(seen: AdaptLook, rows: int, per_step: float, options: AdaptOptions) -> AdaptLook:
+    """The look with the steps over so many rows that the hours allow, and the time that these take."""
+    possible = int(options.hours * 3600 * TRAINING / per_step)
+    steps = max(1, min(possible, EPOCHS * rows // adapting.HYPERPARAMETERS.batch_size))
+    return replace(seen, steps=steps, seconds_per_step=round(per_step, 2), hours=round(steps * per_step / 3600, 2))
 
 
 def _export(folder: Path, progress: Callable[[Progress], None]) -> None:
