@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import faiss
 import numpy as np
@@ -26,7 +26,9 @@ from semsearch import Encoder
 from semsearch.errors import SemsearchError
 from semsearch.evaluation.environment import caption
 from semsearch.training import Dataset, TrainingConfig, train
-from semsearch.types import Vectors
+
+if TYPE_CHECKING:
+    from semsearch.types import Vectors
 
 TEXTS, TINY_TEXTS = 2_048, 8
 STEPS, TINY_STEPS = 30, 2
