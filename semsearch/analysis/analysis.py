@@ -107,7 +107,8 @@ class Analysis:
     def left_out(self) -> dict[str, dict[str, int]]:
         """What was left out of files on purpose: by file, the letters of each kind, such as navigation.
 
-        Only files that the index follows, and that it has documents of; the others are in `skipped`.
+        Only files that the index has documents of; the others are in `skipped`. Of files that it does not follow, as
+        those of `add_files`, by document.
         """
         return file_states.left_out(self._reader)
 

@@ -34,10 +34,13 @@ def left_out(reader: StoreReader) -> dict[str, dict[str, int]]:
     """The result of `Analysis.left_out`, by file."""
     with reader.snapshot():
         prefixes = dict(Roots.of(reader.state().recipe).bases)
+        sources = [source for source in reader.sources() if source.omissions]
+        alone = reader.document_rows([source.path for source in sources if not source.root])
+        present = {row.uri for row in alone if row.source is None}
         return {
             prefixes.get(source.root, "") + source.path: dict(source.omissions)
-            for source in reader.sources()
-            if source.omissions and source.documents
+            for source in sources
+            if (source.documents if source.root else source.path in present)
         }
 
 

@@ -207,6 +207,12 @@ class Ingest:
             if len(self._finished) >= BATCH:
                 self.flush(last=False)
 
+    def finish_alone(self, document: Document, *, is_new: bool) -> None:
+        """Record what was left out of a document without a followed file, in place of what was before."""
+        source = Source("", document.id, 0, 0, "", "", omissions=document.omissions)
+        if document.omissions or not (is_new or next(self._writer.reader.sources(keys=[source.key]), None) is None):
+            self.finish(source)
+
     def while_waiting(self, call: Callable[[], None]) -> None:
         """Call this about every second while a batch is being encoded and nothing else goes on."""
         self._batch_encoder.waiting = call

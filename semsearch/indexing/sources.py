@@ -311,7 +311,7 @@ def rules_of(root: Root) -> Rules:
 
 def in_scope(source: Source, scopes: Sequence[Path], roots: Roots) -> bool:
     """Whether this run covers the place of the source, or nothing there is followed any more."""
-    return source.root not in dict(roots.bases) or below(source, scopes)
+    return bool(source.root) and (source.root not in dict(roots.bases) or below(source, scopes))
 
 
 def below(source: Source, places: Sequence[Path]) -> bool:

@@ -137,7 +137,7 @@ class IndexWriter:
         with self._run(force=options.force) as run:
             items = uploads.stream_documents(stream, options.kind or "auto", options.fields or Fields())
             for item, stamp in run.with_stamps(items):
-                _put(run, item, stamp)
+                _put_read(run, item, stamp)
         return self._report(run)
 
     def add_files(
@@ -154,7 +154,7 @@ class IndexWriter:
         with self._run(force=options.force) as run:
             for (done, name, item), stamp in run.with_stamps(items, itemgetter(2)):
                 progress(Progress(done, len(files), "documents", name, run.written))
-                _put(run, item, stamp, named=True)
+                _put_read(run, item, stamp, named=True)
             progress(Progress(len(files), len(files), "documents", "", run.written))
         return self._report(run)
 
@@ -189,7 +189,9 @@ class IndexWriter:
             self._writer.put_sources([replace(source, size=UNFINISHED, bookmark=None) for source in files])
             for at in range(0, len(uris), DELETED_AT_ONCE):
                 progress(Progress(at, len(uris), "documents"))
-                deleted += self._writer.delete(uris[at : at + DELETED_AT_ONCE])
+                some = uris[at : at + DELETED_AT_ONCE]
+                notes = [source.id for source in self._reader.sources(keys=[("", uri) for uri in some])]
+                deleted += self._writer.delete(some, sources=notes)
         update_vector_index(self._writer, self._space, self._backend(self._reader.state().recipe))
         return deleted
 
@@ -349,21 +351,30 @@ def _put(
     vector: Vectors | None = None,
     *,
     named: bool = False,
-) -> None:
-    """Put a document, or record why it is skipped."""
+) -> bool:
+    """Put a document, or record why it is skipped; whether it is in the index now."""
     if isinstance(item, Document | Textless):
         run.report.omit(item.omissions)
     if isinstance(item, Textless) and item.whole:
-        return  # who reads the file reports it, unless it has other documents
+        return False  # who reads the file reports it, unless it has other documents
     if isinstance(item, Skipped):
         run.report.skip(item)
     elif stamp is not None and stamp.source is not None:
         run.report.skip(Skipped(item.id, "its id belongs to a document of a followed folder already"))
     else:
         try:
-            run.report.count(run.put(item, stamp=stamp, vector=vector, named=named))
+            outcome = run.put(item, stamp=stamp, vector=vector, named=named)
         except Unreadable as error:
-            run.report.skip(Skipped(item.id, error.message))
+            outcome = Skipped(item.id, error.message)
+        run.report.count(outcome)
+        return not isinstance(outcome, Skipped)
+    return False
+
+
+def _put_read(run: Ingest, item: Document | Skipped, stamp: DocumentRow | None, *, named: bool = False) -> None:
+    """Put a document of a file that is not followed, and record what was left out of it."""
+    if _put(run, item, stamp, named=named) and isinstance(item, Document):
+        run.finish_alone(item, is_new=stamp is None)
 
 
 def _require_own(document: Document, stamp: DocumentRow | None) -> None:

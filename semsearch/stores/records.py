@@ -61,6 +61,7 @@ class Source:
     """A file that was read. Several documents may come from one. `path` is relative to `root`.
 
     omissions: what its loader left out of all of its documents. A whole file without documents is one without text.
+    Without a `root` it stands for a document that came from no file on disk, whose id is `path`, and its omissions.
     """
 
     root: str

@@ -154,3 +154,27 @@ def test_a_dry_run_says_what_would_be_left_out(index: Index, folder: Path) -> No
     report = index.sync(folder, SyncOptions(dry_run=True))
     assert (report.added, report.skipped, report.left_out["navigation"]) == (1, (NO_TEXT,), 8)
     assert index.analysis.left_out() == {}
+
+
+def added(index: Index, name: str, content: str) -> SyncReport:
+    return index.add_files([(name, io.BytesIO(content.encode()))])
+
+
+def test_what_was_left_out_of_an_added_file_is_told_as_long_as_it_is_there(index: Index, folder: Path) -> None:
+    added(index, "a.html", PAGE.format(script="one()"))
+    added(index, "b.html", PAGE.format(script="two()"))
+    (folder / "c.html").write_text(PAGE.format(script="three()"))
+    update(index, folder)  # which prunes what is gone from folders
+    of_page = {"script": 5, "navigation": 8}
+    assert index.analysis.left_out() == {"a.html": of_page, "b.html": of_page, "c.html": {**of_page, "script": 7}}
+    added(index, "a.html", "<p>The pump runs.</p>")
+    index.delete(["b.html"])
+    assert index.analysis.left_out() == {"c.html": {**of_page, "script": 7}}
+    assert [each["id"] for each in index.documents()] == ["a.html", "c.html"]
+    assert index.analysis.verify() == []
+
+
+def test_what_was_left_out_of_standard_input_is_told(index: Index) -> None:
+    index.add_files(io.BytesIO(PAGE.format(script="one()").encode()), options=SyncOptions(kind="html"))
+    (document,) = index.documents()
+    assert index.analysis.left_out() == {document["id"]: {"script": 5, "navigation": 8}}
