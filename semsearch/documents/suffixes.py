@@ -18,7 +18,7 @@ _TABLE = {
     "email": ".eml .mht .mhtml",
     "epub": ".epub",
     "html": ".html .htm .xhtml .shtml",
-    "jsonl": ".jsonl .ndjson .jsonlines",
+    "jsonl": ".jsonl .ndjson .jsonlines .json-seq",
     "man": ".man .mdoc",
     "markdown": ".md .markdown .mdown .mkd .mdx .qmd .rmd",
     "mbox": ".mbox .mbx",

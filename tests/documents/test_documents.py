@@ -300,7 +300,9 @@ def test_all_public_samples_are_read_or_refused_with_a_reason(data: Path) -> Non
         except Unreadable as error:
             refused[f"{path.parent.name}/{path.name}"] = error.message
     assert len(read) == 26 and len(refused) == 8
-    assert {m.page for m in read["009-pdflatex-geotopo/GeoTopo-komprimiert.pdf"].marks} == set(range(1, 118))
+    assert {m.page for m in read["009-pdflatex-geotopo/GeoTopo-komprimiert.pdf"].marks if not m.furniture} == set(
+        range(1, 118)
+    )
     assert "consetetur sadipscing" in read["002-trivial-libre-office-writer/source.odt"].text
     assert "takimata" in read["001-trivial/minimal-document.pdf"].text  # broken at a line end on the page
 

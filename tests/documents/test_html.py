@@ -41,6 +41,16 @@ def test_a_section_with_a_heading_is_content_whatever_it_is_called(
     assert document.omissions == ()
 
 
+@pytest.mark.parametrize("word", ["footer", "page-footer", "site_footer"])
+def test_a_short_box_without_a_heading_stands_last_by_its_id_and_stays(tmp_path: Path, word: str) -> None:
+    box = f'<div id="{word}">Text may be copied freely. Last changed by the editors.</div>'
+    document = page(tmp_path, f"<div>{FILLER}</div>{box}")
+    (last,) = (mark for mark in document.marks if mark.furniture)
+    assert document.text[last.start :] == "Text may be copied freely. Last changed by the editors."
+    inside = page(tmp_path, f"<main>{FILLER}{box}</main>")
+    assert not any(mark.furniture for mark in inside.marks)
+
+
 @pytest.mark.parametrize("word", WORDS)
 def test_ids_say_nothing_and_classes_nothing_within_main_and_article(tmp_path: Path, word: str) -> None:
     assert "okapi" in page(tmp_path, f'{FILLER}<div id="{word}"><p>It shows the okapi.</p></div>').text

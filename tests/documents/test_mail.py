@@ -473,3 +473,10 @@ def test_a_receipt_is_read_by_its_fields(tmp_path: Path) -> None:
     body = f"--b\n\nYour message was read.\n--b\n{report}\n--b--\n"
     found = one(written(tmp_path, "a.eml", f"Subject: Read\nContent-Type: multipart/report; boundary=b\n\n{body}"))
     assert found.text.endswith("was read.\n\nReporting-UA: mail.example.org\nDisposition: displayed")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_a_message_of_several_bytes_a_letter_is_read(encoding: str, tmp_path: Path) -> None:
+    path = written(tmp_path, "a.eml", message("Die Größe ist 12.", Subject="Der Kühlraum").encode(encoding))
+    document = one(path)
+    assert (document.title, document.text) == ("Der Kühlraum", "Der Kühlraum\n\nDie Größe ist 12.")

@@ -182,3 +182,15 @@ def test_comments_boxes_and_charts_stand_in_the_line_of_their_row(tmp_path: Path
     found = one(tmp_path / "a.xlsx")
     assert found.text == "part | 15%\nbolt | 0.5 | [Bo: out of stock]\n\nA note\nDraft & secret Page"
     assert found.omissions == (Omission("picture", 0),)
+
+
+def test_notes_on_what_to_enter_are_read_in_their_row(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    rows = row(1, "bolt") + row(2, "nut")
+    check = '<dataValidation sqref="A2:A9" promptTitle="Serial number" prompt="On the plate_x000a_behind &quot;S&quot;"'
+    sheet = f"<worksheet {SML}><sheetData>{rows}</sheetData>{check} error='Too long'/></worksheet>"
+    xlsx(tmp_path / "a.xlsx", {"Parts": ""}, **{"xl/worksheets/sheet1.xml": sheet})
+    assert one(tmp_path / "a.xlsx").text.split("\n") == [
+        "bolt",
+        'nut | [Serial number On the plate behind "S"] | [Too long]',
+    ]

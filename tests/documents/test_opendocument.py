@@ -19,6 +19,8 @@ NAMES |= {
     "xlink": "http://www.w3.org/1999/xlink",
 }
 ODF = " ".join(f'xmlns:{name}="{uri}"' for name, uri in NAMES.items())
+MANIFEST = '<m:manifest xmlns:m="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
+SPREADSHEET = "application/vnd.oasis.opendocument.spreadsheet"
 ANNOTATION = "<office:annotation><dc:creator>Bo</dc:creator><text:p>Clause missing</text:p></office:annotation>"
 
 
@@ -119,9 +121,7 @@ def test_a_sheet_has_comments_and_percent(tmp_path: Path) -> None:
     named = f'<table:table-cell office:value-type="string"><text:p>bolt</text:p>{ANNOTATION}</table:table-cell>'
     rows = f"<table:table-row>{percent}</table:table-row><table:table-row>{named}</table:table-row>"
     sheet = content(f'<table:table table:name="Parts">{rows}</table:table>', "spreadsheet")
-    manifest = '<m:manifest xmlns:m="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
-    kind = "application/vnd.oasis.opendocument.spreadsheet"
-    zipped(tmp_path / "a.ods", {"mimetype": kind, "META-INF/manifest.xml": manifest, "content.xml": sheet})
+    zipped(tmp_path / "a.ods", {"mimetype": SPREADSHEET, "META-INF/manifest.xml": MANIFEST, "content.xml": sheet})
     (found,) = all_of(tmp_path / "a.ods")
     assert isinstance(found, Document) and found.text == "15%\nbolt | [Bo: Clause missing]"
     written(tmp_path, "a.fods", sheet)
@@ -134,3 +134,21 @@ def test_an_encrypted_document_is_refused(tmp_path: Path) -> None:
     )
     zipped(tmp_path / "a.odp", {"META-INF/manifest.xml": manifest, "content.xml": "?"})
     assert refusal(tmp_path / "a.odp") == "encrypted OpenDocument file: it needs a password"
+
+
+def test_index_entries_are_named(tmp_path: Path) -> None:
+    entry = '<text:alphabetical-index-mark text:string-value="okapi"/>'
+    document = read(tmp_path / "a.odt", f"<text:p>The pump{entry} runs.</text:p>")
+    assert (document.text, document.omissions) == ("The pump runs.", (Omission("index entry", 5),))
+
+
+def test_notes_on_what_to_enter_stand_in_the_row_of_the_first_cell_that_has_them(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    help_ = '<table:help-message table:display="true"><text:p>Number on the plate</text:p></table:help-message>'
+    check = f'<table:content-validations><table:content-validation table:name="v1">{help_}</table:content-validation>'
+    cells = '<table:table-row><table:table-cell table:content-validation-name="v1" office:value-type="string">'
+    cells += "<text:p>{}</text:p></table:table-cell></table:table-row>"
+    table = f'<table:table table:name="Parts">{cells.format("bolt")}{cells.format("nut")}</table:table>'
+    sheet = content(f"{check}</table:content-validations>{table}", "spreadsheet")
+    zipped(tmp_path / "a.ods", {"mimetype": SPREADSHEET, "META-INF/manifest.xml": MANIFEST, "content.xml": sheet})
+    assert one(tmp_path / "a.ods").text == "bolt | [Number on the plate]\nnut"

@@ -325,3 +325,19 @@ def test_the_table_of_contents_is_counted_and_a_page_that_only_links_lead_to_is_
     found = one(tmp_path / "a.epub")
     assert found.text.endswith("The heron wades.\n\nThe heron is grey.")
     assert found.omissions == (Omission("table of contents", 3),)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_rtf_of_two_bytes_a_letter_is_read(encoding: str, tmp_path: Path) -> None:
+    path = written(tmp_path, "a.rtf", rtf(r"The Größe of a 🎉 is 12.\par").encode(encoding))
+    assert one(path).text == "The Größe of a 🎉 is 12."
+
+
+def test_index_entries_and_parts_for_other_programs_are_named(tmp_path: Path) -> None:
+    hidden = r"{\xe okapi}{\tc walrus}{\*\oddpart lynx {\b cat}}{\*\blipuid 00ff12}"
+    document = one(written(tmp_path, "a.rtf", rtf(rf"The pump{hidden} runs.\par")))
+    assert document.text == "The pump runs."
+    assert document.omissions == (
+        Omission("index entry", len("okapiwalrus")),
+        Omission("part for other programs", len("lynxcat")),
+    )

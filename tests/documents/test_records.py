@@ -15,7 +15,7 @@ from helpers.filemaking import all_of, refusal, sqlite, written
 from semsearch import Index
 from semsearch.documents import loaders
 from semsearch.errors import Unreadable, UsageError
-from semsearch.types import Document, Skipped
+from semsearch.types import Document, Omission, Skipped
 
 # ---- records
 
@@ -399,3 +399,31 @@ def test_types_that_change_with_appended_rows_change_in_all_rows(tmp_path: Path)
 )
 def test_tables_are_read_as_programs_quote_them(rows: list[str], texts: list[str], tmp_path: Path) -> None:
     assert [item.text for item in all_of(written(tmp_path, "a.csv", "\n".join(["id,text", *rows])))] == texts  # type: ignore[union-attr]
+
+
+def test_a_json_sequence_is_read_record_by_record_also_over_several_lines(tmp_path: Path) -> None:
+    records = [{"id": "a", "text": "They turn."}, {"id": "b", "text": "They stop."}, {"id": "c", "text": "They rust."}]
+    content = "".join(f"\x1e{json.dumps(each, indent=2 if number else None)}\n" for number, each in enumerate(records))
+    for name in ("a.jsonl", "a.json-seq"):
+        assert [(each.id, each.text) for each in all_of(written(tmp_path, name, content))] == [  # type: ignore[union-attr]
+            (each["id"], each["text"]) for each in records
+        ]
+    broken = content.replace('"They stop."', '"They stop.')
+    stopped = all_of(written(tmp_path, "b.jsonl", broken))[1]
+    assert isinstance(stopped, Skipped) and stopped.path == "b.jsonl:2"
+    assert [each.id for each in loaders.load_stream(io.BytesIO(content.encode()))] == ["a", "b", "c"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("record", "text", "lost"),
+    [
+        ('{"text": "first words", "text": "last"}', "last", len("firstwords")),
+        ('{"text": "last", "of": {"a": "first", "a": "b"}}', "last", len("first")),
+        ('{"text": "a \\"b\\": c", "of": {"a": "\\"d\\" :"}}', 'a "b": c', None),
+        ('{"text": "twice", "text" : "twice"}', "twice", None),
+    ],
+)
+def test_the_value_of_a_key_that_comes_again_is_named(record: str, text: str, lost: int | None, tmp_path: Path) -> None:
+    (document,) = all_of(written(tmp_path, "a.jsonl", record))
+    assert isinstance(document, Document) and document.text == text
+    assert document.omissions == (() if lost is None else (Omission("doubled key", lost),))

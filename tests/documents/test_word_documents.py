@@ -248,3 +248,13 @@ def test_of_alternatives_the_one_with_a_text_is_read(tmp_path: Path) -> None:
     both = f'<mc:AlternateContent><mc:Choice Requires="x"/><mc:Fallback>{PICT}</mc:Fallback></mc:AlternateContent>'
     zipped(tmp_path / "a.docx", {"word/document.xml": document(f"<w:p><w:r>{both}</w:r></w:p>")})
     assert one(tmp_path / "a.docx").text == "three litres\n\nper weekday"
+
+
+def test_index_entries_are_named_and_other_fields_are_read_as_they_show(tmp_path: Path) -> None:
+    begin, end = ('<w:r><w:fldChar w:fldCharType="begin"/></w:r>', '<w:r><w:fldChar w:fldCharType="end"/></w:r>')
+    code = "<w:r><w:instrText>{}</w:instrText></w:r>"
+    body = "<w:p><w:r><w:t>The pump</w:t></w:r>" + begin + code.format(' XE "okapi" \\b ') + end
+    body += begin + code.format(" DATE ") + end + "<w:r><w:t> runs.</w:t></w:r></w:p>"
+    docx(tmp_path / "a.docx", body)
+    document = one(tmp_path / "a.docx")
+    assert (document.text, document.omissions) == ("The pump runs.", (Omission("index entry", 5),))

@@ -40,6 +40,7 @@ _BLOCKS = {f"{_W}p", f"{_W}tbl", *FORMULAS}
 _RUN, _RUN_TEXT, _RUBY, _SYMBOL = f"{_W}r", {f"{_W}t", FORMULA_TEXT}, f"{_W}ruby", f"{_W}sym"
 _SIGNS = FORMULA_SIGNS | {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
 _CHOICE = f"{_W}ddList"  # of a form field, which shows one of its entries
+_INSTRUCTION, _INDEX_ENTRY = f"{_W}instrText", re.compile(r'\s*(?:XE|TC)\s+"([^"]*)')
 _PRIVATE_USE = range(0xF000, 0xF100)
 _GREEK = str.maketrans(ascii_letters, "αβχδεφγηιϕκλμνοπθρστυϖωξψζΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ")  # the font Symbol
 _FORMATS = {f"{_W}pPr", f"{_W}rPr"}
@@ -164,6 +165,9 @@ class _Reader:
                 self._omit_picture(element)
             elif tag == _RUN and self._hides and self._is_hidden(element):
                 self._writer.omit("hidden text", "".join(each.text or "" for each in element.iter(f"{_W}t")))
+            elif tag == _INSTRUCTION:
+                if entry := _INDEX_ENTRY.match(element.text or ""):
+                    self._writer.omit("index entry", entry[1])
             elif tag == _CHOICE:
                 parts.append(_chosen(element))
             elif tag == _SYMBOL:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from semsearch.documents.file_access import read_regular
 from semsearch.documents.parsing import mail_message
-from semsearch.documents.parsing.charset import looks_binary
+from semsearch.documents.parsing.charset import as_utf8, looks_binary
 from semsearch.documents.parsing.records import Enclosed, Fields
 from semsearch.errors import Unreadable
 from semsearch.types import Document
@@ -20,4 +20,4 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Enclosed]:
     raw = read_regular(path)
     if looks_binary(raw[:8192]):
         raise Unreadable("binary file")
-    yield from mail_message.items(raw)
+    yield from mail_message.items(as_utf8(raw))

@@ -6,24 +6,35 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from semsearch.documents.file_access import read_regular
-from semsearch.documents.parsing.charset import decode, looks_binary
+from semsearch.documents.parsing.charset import decode, looks_binary, storable
 from semsearch.documents.parsing.html_page import Content, text_of, tree
 from semsearch.documents.parsing.records import Fields
+from semsearch.documents.parsing.text_writer import MOST_PROPERTY
 from semsearch.types import Document, JsonObject
 
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element
+
 ISOLATED = True
+_META = {name: name for name in ("description", "keywords", "author", "date")}
+_META |= {f"{prefix}{name}": name for prefix in ("dc.", "dcterms.") for name in ("description", "subject", "date")}
+_META |= {"og:description": "description", "twitter:description": "description", "news_keywords": "keywords"}
+_META |= {"dc.creator": "author", "dcterms.creator": "author", "article:published_time": "date"}
 _CHARSET = re.compile(rb"<(?:meta|\?xml)\b[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.I)
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
-    """One document, titled as in its `head`; the metadata names a character set that was guessed."""
+    """One document, titled as in its `head`, with author, date, keywords and description in it as metadata, which
+    also names a character set that was guessed.
+    """
     page, note = _page(read_regular(path))
     root = tree(page)
     title = " ".join("".join(e.itertext()).split()) if (e := root.find("head/title")) is not None else ""
     writer = text_of(Content(root))
-    document = writer.document(title, note)
+    document = writer.document(title, {**_about(root), **note})
     if not document.text:  # a page that is only a script may have it in its head, or in another file
         in_head = set(root.iterfind("head//script"))
         for script in root.iter("script"):
@@ -31,6 +42,16 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
             writer.omit(kind, script.text or "" if script in in_head else "")
         document = replace(document, omissions=writer.omissions)
     yield document
+
+
+def _about(root: Element) -> JsonObject:
+    """What the page says about itself: of several texts for one thing the first."""
+    about: JsonObject = {}
+    for element in root.iter("meta"):
+        name = _META.get((element.get("name") or element.get("property") or "").lower())
+        if name and (text := " ".join((element.get("content") or "").split())[:MOST_PROPERTY]):
+            about.setdefault(name, storable(text))
+    return about
 
 
 def _page(data: bytes) -> tuple[str, JsonObject]:

@@ -1,4 +1,5 @@
-"""JSON lines: each line is an object and one document. Invalid lines are skipped.
+"""JSON lines: each line is an object and one document. Invalid lines are skipped. In a JSON sequence (RFC 7464) each
+object begins with a record separator, and may have several lines.
 
 Lines are read one at a time, so that neither the file nor a line beyond `Fields.max_bytes` is ever in memory.
 """
@@ -9,7 +10,8 @@ import hashlib
 import json
 from codecs import BOM_UTF8
 from collections.abc import Iterator
-from io import TextIOWrapper
+from dataclasses import replace
+from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
@@ -17,11 +19,13 @@ from semsearch.documents.file_access import open_regular
 from semsearch.documents.parsing.charset import encoding_of, looks_binary
 from semsearch.documents.parsing.json_size import MOST_NESTED, MOST_VALUES, has_too_many_values
 from semsearch.documents.parsing.records import Digest, Fields, Place, Step, to_document
+from semsearch.documents.parsing.text_writer import letters
 from semsearch.errors import Unreadable
-from semsearch.types import Document, Skipped
+from semsearch.types import Document, JsonObject, Omission, Skipped
 
 RECORDS = True
 ISOLATED = False
+_SEPARATOR = b"\x1e"
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)  # NaN and infinity cannot be stored
 
 
@@ -53,7 +57,7 @@ def read_from(path: Path, fields: Fields, start: Place, digest: Digest) -> Itera
             if len(line.content) > fields.max_bytes and not line.content.endswith(b"\n"):
                 reason = f"a line of {line.size / 2**20:.1f} MB is over the limit of {fields.max_bytes / 2**20:g} MB"
                 yield Skipped(f"{path.name}:{line.number}", f"{reason} for files"), line.place
-            elif record := line.content.strip():
+            elif record := line.content.lstrip(_SEPARATOR).strip():
                 item, again = _document(record, fields, line.number, path.name), Place(line.at, line.number - 1)
                 unfinished = line.place is None and isinstance(item, Skipped) and not wide
                 yield item, again if unfinished else line.place
@@ -61,7 +65,7 @@ def read_from(path: Path, fields: Fields, start: Place, digest: Digest) -> Itera
 
 def _check(file: BinaryIO) -> str:
     """The encoding of UTF-16 and UTF-32, whose lines cannot be cut by bytes; else "". Raises Unreadable."""
-    head = file.read(8192)
+    head = file.read(8192).replace(_SEPARATOR, b"")
     if looks_binary(head):
         raise Unreadable("binary file")
     encoding, _ = encoding_of(head, whole=False)
@@ -84,25 +88,42 @@ class _Decoded:
 
 
 def _lines(file: BinaryIO, limit: int, start: Place, digest: Digest) -> Iterator[_Line]:
-    """Every line; of one longer than `limit`, only the beginning."""
+    """Every line, or all lines of a record that begins with a separator; of one longer than `limit`, only a part."""
     at, number = start
     while content := file.readline(limit + 1):
         size, piece, number = 0, content, number + 1
+        begin = number
         while True:
             digest.update(piece)
             size += len(piece)
-            if piece.endswith(b"\n") or not (piece := file.readline(2**20)):
+            if piece.endswith(b"\n"):
+                if not content.startswith(_SEPARATOR) or _peeked(file) in (b"", _SEPARATOR):
+                    break
+                piece, number = file.readline(limit + 1), number + 1
+                content += piece if len(content) <= limit else b""
+            elif not (piece := file.readline(2**20)):
                 break
-        yield _Line(at, number, content, size, Place(at + size, number) if piece else None)
+        yield _Line(at, begin, content, size, Place(at + size, number) if piece else None)
         at += size
+
+
+def _peeked(file: BinaryIO) -> bytes:
+    """The next byte of a file that is read by bytes."""
+    return file.peek(1)[:1] if isinstance(file, BufferedReader) else b""
 
 
 def _document(line: bytes, fields: Fields, number: int, file: str) -> Document | Skipped:
     if has_too_many_values(line):
         return Skipped(f"{file}:{number}", f"more than {MOST_VALUES:,} values")
     try:
-        record = _DECODER.decode(line.decode("utf-8"))
-        return to_document(record, fields, number, file) if isinstance(record, dict) else _no_object(file, number)
+        text = line.decode("utf-8")
+        record = _DECODER.decode(text)
+        if not isinstance(record, dict):
+            return Skipped(f"{file}:{number}", "not a JSON object")
+        document = to_document(record, fields, number, file)
+        if isinstance(document, Document) and _has_doubled(text, record) and (lost := _doubled(text)):
+            return replace(document, omissions=(Omission("doubled key", letters(lost)),))
+        return document
     except UnicodeDecodeError as error:
         return Skipped(f"{file}:{number}", f"invalid UTF-8 at byte {error.start + 1}")
     except json.JSONDecodeError as error:
@@ -113,5 +134,25 @@ def _document(line: bytes, fields: Fields, number: int, file: str) -> Document |
         return Skipped(f"{file}:{number}", f"not JSON: {error}"[:120])
 
 
-def _no_object(file: str, number: int) -> Skipped:
-    return Skipped(f"{file}:{number}", "not a JSON object")
+def _has_doubled(text: str, record: JsonObject) -> bool:
+    """Whether there may be more keys in the text than in what was read of it, of which a key has its last value."""
+    keys = _colons(text)
+    return keys > len(record) and keys > _colons(json.dumps(record))
+
+
+def _colons(text: str) -> int:
+    return text.count('":') + text.count('" :')
+
+
+def _doubled(text: str) -> str:
+    """The values of keys that have another one further on."""
+    lost: list[str] = []
+
+    def record(pairs: list[tuple[str, object]]) -> JsonObject:
+        last = dict(pairs)
+        if len(last) < len(pairs):
+            lost.extend(str(value) for key, value in pairs if value is not last[key] and value != last[key])
+        return last
+
+    json.loads(text, object_pairs_hook=record)
+    return " ".join(lost)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from semsearch.documents.parsing import ocr, pdf_page
 from semsearch.documents.parsing.records import Enclosed, Fields, Heartbeat, imported
-from semsearch.documents.parsing.text_writer import MOST_HEADING, TextWriter
+from semsearch.documents.parsing.text_writer import MOST_HEADING, TextWriter, described
 from semsearch.documents.suffixes import LOADERS
 from semsearch.errors import Unreadable
 from semsearch.types import Document, JsonObject, Mark
@@ -68,7 +68,9 @@ def _read(path: Path, languages: str | None, files: list[Enclosed]) -> Iterator[
         for number in textless if languages else ():
             pages[number - 1] = ocr.text_of(pdf[number - 1], languages or "")
             yield Heartbeat()
-        metadata: JsonObject = {"author": author} if (author := _property(pdf, "Author")) else {}
+        metadata: JsonObject = {
+            name.lower(): text for name in ("Author", "Subject", "Keywords") if (text := _property(pdf, name))
+        }
         title, outline = _title(pdf), _outline(pdf)
         files += _attached(pdf, writer)
     finally:
@@ -86,7 +88,7 @@ def _read(path: Path, languages: str | None, files: list[Enclosed]) -> Iterator[
     if textless := [number for number in textless if not pages[number - 1].strip()]:
         metadata["pages_without_text"] = textless[:MOST_BROKEN]
         writer.omit("page without text (--ocr reads scans)")
-    yield Document("", text, metadata, title or None, marks, omissions=writer.omissions)
+    yield described(Document("", text, metadata, title or None, marks, omissions=writer.omissions))
 
 
 def _pages(pdf: PdfDocument, error_type: type[Exception], writer: TextWriter) -> tuple[list[str], list[int], list[int]]:

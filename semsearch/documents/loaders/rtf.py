@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from semsearch.documents.file_access import read_regular
+from semsearch.documents.parsing.charset import as_utf8
 from semsearch.documents.parsing.records import Fields
 from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.errors import Unreadable
@@ -25,6 +26,7 @@ _TOKEN = re.compile(
     r"\\(?P<word>[a-zA-Z]{1,32})(?P<number>-?\d{1,10})?\ ?|\\'(?P<hex>[\da-fA-F]{2})|\\(?P<symbol>[^a-zA-Z])"
     r"|(?P<brace>[{}])|[\r\n\0]+|(?P<text>[^\\{}\r\n\0]+)|\\"
 )
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 _CHARACTERS = {"tab": "\t", "line": "\n", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘", "rquote": "’"}
 _CHARACTERS |= {"ldblquote": "“", "rdblquote": "”", "emspace": " ", "enspace": " ", "cell": " | ", "nestcell": " | "}
 _HIDING = {"v": "hidden text", "deleted": "deleted text"}
@@ -32,15 +34,21 @@ _SYMBOLS = {"~": "\xa0", "_": "-", "{": "{", "}": "}", "\\": "\\"}
 _ENDS = {"par", "sect", "page", "column", "row", "nestrow"}
 _LEFT_OUT = """
     colortbl pict themedata colorschememapping datastore latentstyles listtable listoverridetable rsidtbl generator
-    xmlnstbl filetbl revtbl fldinst bkmkstart bkmkend atnid comment nonshppict xe tc tcn
+    xmlnstbl filetbl revtbl fldinst bkmkstart bkmkend atnid comment nonshppict
 """
+_WORDS = re.compile(r"[^\W\da-fA-F_]")  # else it is a number
+_FOR_OTHERS = "part for other programs"
+_NAMED = dict.fromkeys(("xe", "tc", "tcn"), "index entry")
 _NOT_TEXT = set(_LEFT_OUT.split())
+_UNREAD = {_FOR_OTHERS, *_NAMED.values()}
 _PAGES = "header headerl headerr headerf footer footerl footerr footerf"
 _PLACES = dict.fromkeys(_PAGES.split(), "pages") | dict.fromkeys(("shp", "do", "object"), "drawing")
 _PLACES |= {"footnote": "note", "annotation": "comment", "atnauthor": "commentator"}
 _IN_DRAWINGS = {"shptxt": "box", "dptxbxtext": "box", "result": "box", "shprslt": "nothing", "objdata": "nothing"}
 _TEXTS = {"text", "note", "box", "comment", "commentator", "pages"}
-_PROPERTIES = {"title": "title", "author": "author", "revtim": "date", "creatim": "created"}
+_INFORMATION = {"title": "title", "author": "author", "subject": "subject", "keywords": "keywords"}
+_INFORMATION |= {"doccomm": "description", "category": "category"}
+_PROPERTIES = _INFORMATION | {"revtim": "date", "creatim": "created"}
 _CHARSETS = {128: 932, 129: 949, 134: 936, 136: 950, 161: 1253, 162: 1254, 163: 1258, 177: 1255, 178: 1256, 186: 1257}
 _CHARSETS |= {204: 1251, 222: 874, 238: 1250}
 _HEADING = re.compile(r"(?:heading|überschrift|titre) ?(\d)|title$", re.I)
@@ -199,7 +207,9 @@ class _Reader:
             self._texts[place].append(text)
         elif place == "stylesheet":
             self._name.append(text)
-        elif place in ("title", "author"):
+        elif place in _UNREAD and _WORDS.search(text):
+            self.writer.omit(place, text)
+        elif place in _INFORMATION.values():
             self.properties[place] = self.properties.get(place, "") + text
 
     def _end_paragraph(self, *, row: bool = False) -> None:
@@ -249,13 +259,22 @@ class _Reader:
 def load(path: Path, fields: Fields) -> Iterator[Document]:
     """One document, titled as in its properties, else by its first heading of level one."""
     data = read_regular(path)
-    if not data.lstrip().startswith(b"{\\rtf"):
+    narrow = as_utf8(data)
+    if not narrow.lstrip().startswith(b"{\\rtf"):
         raise Unreadable("not an RTF document")
     reader = _Reader()
-    reader.read(data.decode("latin-1"))
+    is_wide = narrow is not data
+    reader.read(_BEYOND_ASCII.sub(_escaped, narrow.decode()) if is_wide else data.decode("latin-1"))
     texts = {name: " ".join(text.split()) for name, text in reader.properties.items()}
-    metadata: JsonObject = {"author": texts.get("author"), "date": texts.get("date") or texts.get("created")}
+    metadata: JsonObject = {name: texts.get(name) for name in ("author", "subject", "description")}
+    metadata["date"] = texts.get("date") or texts.get("created")
+    metadata["keywords"] = ", ".join(filter(None, [texts.get("keywords"), texts.get("category")]))
     yield reader.writer.document(texts.get("title"), {name: value for name, value in metadata.items() if value})
+
+
+def _escaped(letter: re.Match[str]) -> str:
+    units = letter[0].encode("utf-16-le")
+    return "".join(f"\\u{int.from_bytes(units[at : at + 2], 'little')}?" for at in range(0, len(units), 2))
 
 
 def _place(word: str, starred: bool, around: str) -> str:
@@ -270,8 +289,13 @@ def _place(word: str, starred: bool, around: str) -> str:
         return "text"
     if around in _TEXTS and word in _PLACES:
         return _PLACES[word]
-    is_text = word not in _NOT_TEXT and not word.endswith("Pr")  # properties of formulas
-    return "" if is_text and (word == "moMath" or not starred) else "nothing"
+    if word in _NOT_TEXT or word.endswith("Pr"):  # properties of formulas
+        return "nothing"
+    if word in _NAMED:
+        return _NAMED[word]
+    if word == "moMath" or not starred:
+        return ""
+    return _FOR_OTHERS if around in _TEXTS else "nothing"
 
 
 def _with(group: _Group, word: str, value: int) -> _Group:

@@ -16,6 +16,7 @@ from semsearch.documents.parsing import sheet_extras
 from semsearch.documents.parsing.charset import storable
 from semsearch.documents.parsing.records import Fields, imported
 from semsearch.documents.parsing.sheet_extras import Extras
+from semsearch.documents.parsing.text_writer import described
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 
@@ -41,8 +42,8 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
     kinds = {each.name: each.typ for each in workbook.sheets_metadata}
     sheets = [name for name in workbook.sheet_names if kinds[name] == calamine.SheetTypeEnum.WorkSheet]
     charts = [name for name in workbook.sheet_names if kinds[name] == calamine.SheetTypeEnum.ChartSheet]
-    beside = sheet_extras.read(path)
-    empty = True
+    beside, about = sheet_extras.read(path)
+    empty = is_first = True
     with workbook:
         for name in sheets + charts:
             place = "" if sheets == [name] else f"#{storable(name)}"
@@ -57,8 +58,10 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
             if text:
                 empty = False
                 title = storable(name) if place else None
-                omissions = extras.writer.omissions
-                yield Document(place, text, {"sheet": storable(name)}, title, lines=True, omissions=omissions)
+                metadata = {"sheet": storable(name), **about}
+                document = Document(place, text, metadata, title, lines=True, omissions=extras.writer.omissions)
+                yield described(document) if is_first else document
+                is_first = False
     if empty:  # a damaged one may look like this, too
         raise Unreadable("no value in any of its sheets")
 

@@ -107,6 +107,14 @@ def decode(data: bytes) -> tuple[str, JsonObject]:
     return storable(newlines(text)), note
 
 
+def as_utf8(data: bytes) -> bytes:
+    """`data` in UTF-8 where it is in UTF-16 or UTF-32, as editors save formats that consist of ASCII; else as it is."""
+    sample = data[:SAMPLE_BYTES]
+    encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "")
+    wide = encoding if encoding in _WIDE else _wide(sample) if b"\0" in sample else ""
+    return data.decode(wide, "replace").removeprefix("\ufeff").encode("utf-8", "replace") if wide else data
+
+
 def labelled(data: bytes, label: str) -> str:
     """The text of `data`, which says that it is in the character set `label`. Raises Unreadable for binary data.
 

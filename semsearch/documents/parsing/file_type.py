@@ -57,10 +57,10 @@ def kind_of_bytes(path: Path) -> str:
 
 
 def records_on_stdin(path: Path) -> bool:
-    """Whether the first line is a JSON object; of a line beyond 8 KB, whether it begins like one."""
+    """Whether the first line is a JSON object, or begins like one: beyond 8 KB, or in a JSON sequence."""
     line, end, _ = _head(path).removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")
     if not line.startswith(b"{"):
-        return False
+        return line.startswith(b"\x1e{")  # a JSON sequence
     try:
         return isinstance(json.loads(line), dict)
     except RecursionError:

@@ -99,7 +99,8 @@ class Content:
     `furniture`, those that lead elsewhere: lists of links, as of contents, neighbours, or a whole site.
 
     Within `main` and `article` only menus and what nobody sees is left out. Elsewhere, a box with a heading of its own
-    is content, whatever it is called; ids say nothing, as generators make them of headings.
+    is content, whatever it is called. Ids leave nothing out, as generators make them of headings; a short box without a
+    heading is furniture if its id says footer.
     """
 
     def __init__(self, root: Element) -> None:
@@ -190,9 +191,15 @@ class Content:
             named = "text beside the main part"
         if named and (leads or not self._says_something(element, named)):
             return named
-        if named:  # found, but after the content
+        if named or self._is_footer_by_id(element):  # found, but after the content
             self.furniture.add(element)
         return ""
+
+    def _is_footer_by_id(self, element: Element) -> bool:
+        name = element.get("id")
+        if not name or element.tag not in _BOXES or not _CLASSES["footer"].search(name):
+            return False
+        return self._sizes.letters[element] < SHORT and not self._sizes.has_heading(element)
 
     def _says_something(self, element: Element, kind: str) -> bool:
         """Whether it is longer than what the same box has on most pages, or a statement, as of opening hours."""

@@ -19,6 +19,7 @@ from semsearch.documents.parsing.open_xml import GRAPHICS, Package, R, paragraph
 from semsearch.documents.parsing.text_writer import TextWriter, remark
 from semsearch.documents.parsing.zipped_xml import Archive
 from semsearch.errors import Unreadable
+from semsearch.types import JsonObject
 
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _THREADS = "{http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments}"
@@ -33,7 +34,10 @@ _PERCENT_FORMATS = {"9", "10"}  # built in: 0 % and 0.00 %
 _PAGE_TEXT = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)>([^<]*)<")
 _FIELDS = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|\d+|[A-Z])')  # fonts, colours, sizes, page numbers
 _MOST_REPEATED = 1000  # columns of one value
-_BEYOND_VALUES = (b"<office:annotation", b"<draw:", b'"percentage"')
+_BEYOND_VALUES = (b"<office:annotation", b"<draw:", b'"percentage"', b"-message ")
+_CHECK = re.compile(rb"<(?:\w+:)?dataValidation\b([^<>]*)>")
+_MESSAGE = re.compile(rb"\b(sqref|promptTitle|prompt|errorTitle|error)=(\"[^\"]*\"|'[^']*')")
+_ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")  # as Excel writes a line end
 
 
 @dataclass
@@ -56,15 +60,20 @@ class Extras:
         self.by_row[row] += [" ".join(text.split()) for text in texts if text.strip()]
 
 
-def read(path: Path) -> dict[str, Extras]:
-    """What each sheet has, by its name; {} for a workbook in Excel's binary formats, or one that is damaged."""
+def read(path: Path) -> tuple[dict[str, Extras], JsonObject]:
+    """What each sheet has, by its name, and the properties of the workbook; nothing of one that is damaged, and no
+    sheets of one in Excel's binary formats.
+    """
+    about: JsonObject = {}
     try:
         with Package(path, "spreadsheet", "xl/workbook.xml") as package:
             if package.has("content.xml"):
-                return dict(_of_opendocument(package))
-            return dict(_of_excel(package)) if package.main.lower().endswith(".xml") else {}
+                _, about = package.properties("meta.xml")
+                return dict(_of_opendocument(package)), about
+            _, about = package.title_and_properties()
+            return dict(_of_excel(package)) if package.main.lower().endswith(".xml") else {}, about
     except Unreadable:
-        return {}
+        return {}, about
 
 
 def _of_excel(package: Package) -> Iterator[tuple[str, Extras]]:
@@ -73,7 +82,7 @@ def _of_excel(package: Package) -> Iterator[tuple[str, Extras]]:
     names = {
         person.get("id", ""): person.get("displayName", "")
         for part in package.parts(package.main, "person")
-        for person in package.xml(part)
+        for person in package.optional_xml(part)
     }
     for sheet in package.xml(package.main).iter(f"{_S}sheet"):
         relation = relations.get(sheet.get(f"{R}id", ""))
@@ -118,7 +127,7 @@ def _percent_styles(package: Package) -> set[bytes]:
     """The numbers of the cell styles that show a number in percent."""
     root = Element("absent")
     for part in package.parts(package.main, "styles"):
-        root = package.xml(part)
+        root = package.optional_xml(part)
     formats = {each.get("numFmtId", "") for each in root.iter(f"{_S}numFmt") if "%" in each.get("formatCode", "")}
     styles = root.find(f"{_S}cellXfs")
     return {
@@ -129,9 +138,16 @@ def _percent_styles(package: Package) -> set[bytes]:
 
 
 def _scan(sheet: bytes, percents: set[bytes], extras: Extras) -> None:
-    """Find cells in percent, and what stands above and below the pages, without parsing the sheet."""
+    """Find cells in percent, notes on what to enter, and what stands above and below the pages, without parsing the
+    sheet.
+    """
+    for check in _CHECK.finditer(sheet, sheet.rfind(b"</sheetData>")):
+        said = {name: _unescaped(text[1:-1]) for name, text in _MESSAGE.findall(check[1])}
+        place = _row(said.get(b"sqref", "").partition(":")[0].partition(" ")[0])
+        for kind in (b"prompt", b"error"):
+            extras.add_comment(place, "", " ".join([said.get(kind + b"Title", ""), said.get(kind, "")]))
     for match in _PAGE_TEXT.finditer(sheet, sheet.rfind(b"</sheetData>")):
-        text = _FIELDS.sub(" ", unescape(match[1].decode(errors="replace")))
+        text = _FIELDS.sub(" ", _unescaped(match[1]))
         if any(map(str.isalpha, text)):
             extras.on_pages[" ".join(text.split())] = None
     if percents:
@@ -140,6 +156,10 @@ def _scan(sheet: bytes, percents: set[bytes], extras: Extras) -> None:
         )  # as all programs write it
         for column, row in styled.findall(sheet):
             extras.percents[int(row) - 1].add(_column(column))
+
+
+def _unescaped(text: bytes) -> str:
+    return _ESCAPED.sub(lambda code: chr(int(code[1], 16)), unescape(text.decode(errors="replace")))
 
 
 def _row(place: str) -> int:
@@ -158,20 +178,25 @@ def _column(letters: bytes) -> int:
 def _of_opendocument(archive: Archive) -> Iterator[tuple[str, Extras]]:
     if not any(mark in archive.data("content.xml") for mark in _BEYOND_VALUES):
         return
-    for table in archive.xml("content.xml").iter(f"{_TABLE}table"):
+    root = archive.xml("content.xml")
+    checks = root.iter(f"{_TABLE}content-validation")
+    messages = {check.get(f"{_TABLE}name", ""): " ".join(_paragraphs(check)) for check in checks}
+    for table in root.iter(f"{_TABLE}table"):
         extras, row = Extras(), 0
         for element in table.iter():
             if element.tag == f"{_TABLE}shapes":
                 _add_shapes(element, 0, extras)
             elif element.tag == f"{_TABLE}table-row":
-                _add_cells(element, row, extras)
+                _add_cells(element, row, messages, extras)
                 row += _repeated(element, "rows")
         yield table.get(f"{_TABLE}name", ""), extras
 
 
-def _add_cells(element: Element, row: int, extras: Extras) -> None:
+def _add_cells(element: Element, row: int, messages: dict[str, str], extras: Extras) -> None:
+    """messages: notes on what to enter, by name; each is taken by the first cell that has it."""
     column = 0
     for cell in element:
+        extras.add_comment(row, "", messages.pop(cell.get(f"{_TABLE}content-validation-name", ""), ""))
         if cell.get(f"{_OFFICE}value-type") == "percentage":
             extras.percents[row].update(range(column, column + min(_repeated(cell, "columns"), _MOST_REPEATED)))
         column += _repeated(cell, "columns")

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from semsearch.documents.parsing.charset import storable
 from semsearch.types import Document, Mark, Metadata, Omission
 
 MOST_HEADING = 300  # characters: every passage below it is stored with its heading
+MOST_PROPERTY = 2000  # characters of a description
+PROPERTIES = ("subject", "description", "keywords")
+"""The names in metadata of what a file says about its text."""
 _NUMBERS = re.compile(r"\d+")
 
 
@@ -104,7 +108,7 @@ class TextWriter:
     def document(self, title: str | None, metadata: Metadata) -> Document:
         """The document of a whole file. Without a title, its first heading of level one is the title."""
         text, marks = self.finish()
-        return Document("", text, metadata, title or self._title, marks, omissions=self.omissions)
+        return described(Document("", text, metadata, title or self._title, marks, omissions=self.omissions))
 
     def finish(self) -> tuple[str, tuple[Mark, ...]]:
         """The text, and its marks sorted by start; of several at one place the last one counts."""
@@ -119,6 +123,29 @@ class TextWriter:
     def _add(self, piece: str) -> None:
         self._parts.append(piece)
         self._length += len(piece)
+
+
+def described(document: Document) -> Document:
+    """The document with those of its PROPERTIES that its text and title do not contain behind its text, as furniture.
+
+    A document without text has none by them either: they are counted.
+    """
+    texts = [text for name in PROPERTIES if (text := _line(str(document.metadata.get(name, ""))))]
+    if not texts:
+        return document
+    if not document.text.strip():
+        omission = Omission("description", letters(" ".join(texts)))
+        return replace(document, omissions=(*document.omissions, omission))
+    whole = _line(f"{document.title} {document.text}").casefold()
+    added = "\n\n".join(text for text in dict.fromkeys(texts) if text.casefold() not in whole)
+    if not added:
+        return document
+    mark = Mark(len(document.text) + 2, furniture=True)
+    return replace(document, text=f"{document.text}\n\n{added}", marks=(*document.marks, mark))
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def remark(author: str, text: str) -> str:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from semsearch.documents.parsing.charset import storable
-from semsearch.documents.parsing.text_writer import MOST_HEADING
+from semsearch.documents.parsing.text_writer import MOST_HEADING, MOST_PROPERTY
 from semsearch.errors import Unreadable
 from semsearch.types import JsonObject
 
@@ -22,6 +22,14 @@ _DOCTYPE = re.compile(rb"<!DOCTYPE[^\[<>]{0,1000}>")  # one that only names the 
 _OUT_OF_MEMORY = 1  # XML_ERROR_NO_MEMORY of expat
 _DC = "{http://purl.org/dc/elements/1.1/}"
 _MODIFIED = "{http://purl.org/dc/terms/}modified"
+_CORE = "{http://schemas.openxmlformats.org/package/2006/metadata/core-properties}"
+_ABOUT = {
+    "subject": (f"{_DC}subject",),
+    "description": (f"{_DC}description",),
+    "keywords": (f"{_CORE}keywords", f"{_CORE}category", "{urn:oasis:names:tc:opendocument:xmlns:meta:1.0}keyword"),
+}
+_BY_PROGRAM = re.compile(r"(?:generated|created|exported) (?:by|using|with) [\w -]{1,40}$", re.I)  # no description
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")  # in descriptions of books
 
 
 def outermost(root: Element, tags: Collection[str], skip: Collection[str] = ()) -> Iterator[Element]:
@@ -66,11 +74,15 @@ def properties_in(root: Element) -> tuple[str, JsonObject]:
         "author": _line(root.findtext(f".//{_DC}creator")),
         "date": _line(root.findtext(f".//{_MODIFIED}") or root.findtext(f".//{_DC}date")),
     }
+    for name, tags in _ABOUT.items():
+        elements = [each for tag in tags for each in root.iter(tag)]
+        texts = dict.fromkeys(_line(_TAG.sub(" ", each.text or ""), MOST_PROPERTY) for each in elements)
+        values[name] = ", ".join(text for text in texts if text and not _BY_PROGRAM.match(text))
     return _line(root.findtext(f".//{_DC}title")), {name: value for name, value in values.items() if value}
 
 
-def _line(text: str | None) -> str:
-    return storable(" ".join((text or "").split())[:MOST_HEADING])
+def _line(text: str | None, most: int = MOST_HEADING) -> str:
+    return storable(" ".join((text or "").split())[:most])
 
 
 def _key(member: str) -> str:
@@ -104,7 +116,7 @@ class Archive:
         return self.xml(member) if self.has(member) else Element("absent")
 
     def properties(self, member: str) -> tuple[str, JsonObject]:
-        """The title, "" without one, and the author and date, in the member with the properties of the document."""
+        """The title, "" without one, and author, date and PROPERTIES, in the member with those of the document."""
         return properties_in(self.optional_xml(member))
 
     def names(self) -> list[str]:
