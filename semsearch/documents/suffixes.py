@@ -15,7 +15,7 @@ _TABLE = {
     "compressed": ".gz .bz2 .xz",
     "csv": ".csv",
     "docx": ".docx .docm .dotx .dotm",
-    "email": ".eml .mht .mhtml",
+    "email": ".eml .emlx .mht .mhtml",
     "epub": ".epub",
     "html": ".html .htm .xhtml .shtml",
     "jsonl": ".jsonl .ndjson .jsonlines .json-seq",

@@ -298,3 +298,42 @@ def test_a_statement_around_the_content_is_read_and_stands_last(tmp_path: Path, 
     document = page(tmp_path, f"<div>{FILLER}</div>{box}")
     assert "kapi" in document.text and document.omissions == ()
     assert document.marks[-1].furniture and document.text[document.marks[-1].start :].count("kapi") == 1
+
+
+@pytest.mark.parametrize("hidden", ["style='display:none'", "aria-hidden='true'", "hidden"])
+@pytest.mark.parametrize("element", ["body", "div"])
+def test_what_is_most_of_a_page_is_read_though_a_script_has_to_show_it(
+    hidden: str, element: str, tmp_path: Path
+) -> None:
+    content = f"<{element} {hidden}>{FILLER}<p>It shows the okapi.</p></{element}>"
+    document = one(written(tmp_path, "a.html", f"<html>{content}<div role='dialog'>Subscribe</div></html>"))
+    assert "It shows the okapi." in document.text and "hidden text" not in left_out(document)
+
+
+@pytest.mark.parametrize(
+    ("part", "kind", "letters"),
+    [
+        ('<iframe srcdoc="<p>okapi</p>"></iframe>', "embedded object", len("<p>okapi</p>")),
+        ('<input value="okapi"><input type="hidden" value="x"><input type="checkbox" value="y">', "form control", 5),
+        ('<input type="search" placeholder="an okapi">', "form control", 7),
+        ('<math><mi>x</mi><annotation encoding="tex">okapi</annotation></math>', "source of a formula", 5),
+    ],
+)
+def test_what_a_page_has_in_attributes_or_beside_a_formula_is_named(
+    part: str, kind: str, letters: int, tmp_path: Path
+) -> None:
+    document = page(tmp_path, f"{FILLER}<p>Here: {part}</p>")
+    assert ("okapi" in document.text, left_out(document)) == (False, {kind: letters})
+
+
+@pytest.mark.parametrize("reading", ["<rt>kan</rt>", "<rp>(</rp><rt>kan</rt><rp>)</rp>"])
+def test_the_reading_of_a_word_stands_in_brackets(reading: str, tmp_path: Path) -> None:
+    assert page(tmp_path, f"<p>The <ruby>word{reading}</ruby> ends.</p>").text == "The word(kan) ends."
+
+
+def test_japanese_of_seven_bits_is_read_as_declared_or_not(tmp_path: Path) -> None:
+    text = "会議は木曜日です。"
+    content = f'<html><head><meta charset="iso-2022-jp"></head><body><p>{text}</p></body></html>'
+    assert one(written(tmp_path, "a.html", content.encode("iso2022_jp"))).text == text
+    assert one(written(tmp_path, "a.txt", text.encode("iso2022_jp"))).text == text
+    assert one(written(tmp_path, "b.txt", "Red: \x1b[31m costs \x1b[0m $B")).text == "Red: \x1b[31m costs \x1b[0m $B"

@@ -480,3 +480,23 @@ def test_a_message_of_several_bytes_a_letter_is_read(encoding: str, tmp_path: Pa
     path = written(tmp_path, "a.eml", message("Die Größe ist 12.", Subject="Der Kühlraum").encode(encoding))
     document = one(path)
     assert (document.title, document.text) == ("Der Kühlraum", "Der Kühlraum\n\nDie Größe ist 12.")
+
+
+@pytest.mark.parametrize("name", ["Quoted-Printable;", "quoted_printable", "'quoted-printable'", "QUOTED-PRINTABLE "])
+def test_an_encoding_is_known_by_other_spellings_of_its_name(name: str, tmp_path: Path) -> None:
+    head = f"From: a@example.org\nSubject: Pump\nContent-Transfer-Encoding: {name}\n"
+    head += "Content-Type: text/plain; charset=utf-8\n\n"
+    assert one(written(tmp_path, "a.eml", f"{head}Gr=C3=B6=C3=9Fe")).text == "Pump\n\nGröße"
+
+
+def test_keywords_and_comments_of_a_message_are_found(tmp_path: Path) -> None:
+    document = one(saved(tmp_path, letter(Keywords="okapi, walrus", Comments="call back")))
+    assert document.text.endswith("\n\ncall back\n\nokapi, walrus")
+    assert document.metadata["keywords"] == "okapi, walrus"
+
+
+def test_a_message_of_apple_mail_is_read_without_its_state(tmp_path: Path) -> None:
+    content = message("Die Größe ist 12.", Subject="Pump").encode()
+    state = b'<?xml version="1.0"?><plist><dict><key>flags</key></dict></plist>\n'
+    path = written(tmp_path, "12.emlx", str(len(content)).encode() + b"   \n" + content + state)
+    assert one(path).text == "Pump\n\nDie Größe ist 12."

@@ -194,3 +194,21 @@ def test_notes_on_what_to_enter_are_read_in_their_row(tmp_path: Path) -> None:
         "bolt",
         'nut | [Serial number On the plate behind "S"] | [Too long]',
     ]
+
+
+def test_a_formula_that_was_never_computed_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    cells = "<c r='A1'><f>A2+1</f></c><c r='B1'><f>A2</f><v/></c><c r='C1'><f>A2</f><v>7</v></c>"
+    xlsx(tmp_path / "a.xlsx", {"Parts": f"<row r='1'>{cells}</row>"})
+    document = one(tmp_path / "a.xlsx")
+    assert document.text == "7" and document.omissions == (Omission("formula without its value", len("A2+1A2")),)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [("<html><body><table><tr><td>bolt<td>12</table></body></html>", "bolt | 12"), ("part\tcount\nbolt\t12\n", None)],
+)
+def test_a_text_that_is_called_a_spreadsheet_is_read_as_what_it_is(
+    content: str, text: str | None, tmp_path: Path
+) -> None:
+    assert one(written(tmp_path, "report.XLS", content)).text == (text or content)

@@ -152,3 +152,8 @@ def test_notes_on_what_to_enter_stand_in_the_row_of_the_first_cell_that_has_them
     sheet = content(f"{check}</table:content-validations>{table}", "spreadsheet")
     zipped(tmp_path / "a.ods", {"mimetype": SPREADSHEET, "META-INF/manifest.xml": MANIFEST, "content.xml": sheet})
     assert one(tmp_path / "a.ods").text == "bolt | [Number on the plate]\nnut"
+
+
+def test_a_hidden_text_that_is_only_an_attribute_is_named(tmp_path: Path) -> None:
+    document = read(tmp_path / "a.odt", '<text:p>The pump<text:hidden-text text:string-value="okapi"/> runs.</text:p>')
+    assert (document.text, document.omissions) == ("The pump runs.", (Omission("hidden text", 5),))

@@ -341,3 +341,28 @@ def test_index_entries_and_parts_for_other_programs_are_named(tmp_path: Path) ->
         Omission("index entry", len("okapiwalrus")),
         Omission("part for other programs", len("lynxcat")),
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        (
+            "a.ics",
+            "SUMMARY:About the oka\r\n pi in\r\n\t the cellar\r\nUID:1\r\n",
+            "SUMMARY:About the okapi in the cellar\n\n\nUID:1\n",
+        ),
+        ("a.vcf", "FN:Anna Oka\n pi\n", "FN:Anna Okapi\n\n"),
+        ("a.txt", "Anna Oka\n pi\n", "Anna Oka\n pi\n"),
+        (
+            "a.json",
+            r'{"a": "Gr\u00f6\u00dfe \ud83c\udf89 \u000a \u0022 \\u00f6 \ud83c"}',
+            r'{"a": "Größe 🎉 \u000a \u0022 \\u00f6 \ud83c"}',
+        ),
+        ("a.properties", r"name=Gr\u00f6\u00dfe", "name=Größe"),
+        ("a.py", r'a = "Gr\u00f6"', r'a = "Gr\u00f6"'),
+    ],
+)
+def test_words_that_a_format_has_folded_or_escaped_are_whole_and_lines_stay(
+    name: str, content: str, text: str, tmp_path: Path
+) -> None:
+    assert one(written(tmp_path, name, content)).text == text

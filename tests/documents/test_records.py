@@ -427,3 +427,13 @@ def test_the_value_of_a_key_that_comes_again_is_named(record: str, text: str, lo
     (document,) = all_of(written(tmp_path, "a.jsonl", record))
     assert isinstance(document, Document) and document.text == text
     assert document.omissions == (() if lost is None else (Omission("doubled key", lost),))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("before", ["\n \n", "sep=;\n\n"])
+def test_blank_lines_may_stand_before_the_header(before: str, encoding: str, tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", f"{before}id;text\n1;They turn.\n2;They stop.\n".encode(encoding))
+    assert [(each.id, each.text) for each in all_of(path)] == [  # type: ignore[union-attr]
+        ("1", "They turn."),
+        ("2", "They stop."),
+    ]

@@ -126,3 +126,10 @@ def test_what_a_crawler_stored_as_text_or_without_an_answer_is_read_and_the_rest
     with Index.create(tmp_path / "index", encoder="hashing") as index:
         for report in (index.sync([tmp_path / "a.warc"]), index.sync([tmp_path / "a.warc"])):
             assert (report.skipped, report.left_out["script"]) == ((), 10)
+
+
+def test_the_character_set_that_a_server_names_is_that_of_its_page(tmp_path: Path) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=koi8-r\r\n\r\n"
+    path = written(tmp_path, "a.warc", warc_record(head + "<p>сова летит</p>".encode("koi8-r")))
+    (document,) = (each for each in all_of(path) if isinstance(each, Document))
+    assert document.text == "сова летит"

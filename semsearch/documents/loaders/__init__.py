@@ -40,6 +40,7 @@ from semsearch.utils.untrusted import one_line, shortened
 
 _HERE = sys.modules[__name__]
 _DEFAULT = Fields()
+_OF_PROGRAMS = (".xls", ".xlt")  # which programs also give to tables in HTML, XML and plain text
 _MAILDIR = ("cur", "new")  # folders of mails that are called after the host: 1712.M20P3.mail.example.org:2,S
 
 
@@ -101,7 +102,12 @@ def loader_for(path: Path, kind: str = "auto") -> str:
 
 
 def _of_odd_name(path: Path) -> str | None:
-    """The loader for a page of the manual or a mail of a Maildir, whose name may end in anything: resolv.conf.5."""
+    """The loader for a page of the manual or a mail of a Maildir, whose name may end in anything: resolv.conf.5; and
+    for a text that is called a spreadsheet.
+    """
+    if path.name.lower().endswith(_OF_PROGRAMS):
+        with suppress(Unreadable):
+            return name if (name := kind_of_bytes(path)) in ("html", "text", "email") else None
     if is_page_of_manual(path.name) or (path.name[:1].isdigit() and path.parent.name in _MAILDIR):
         with suppress(Unreadable):
             name = kind_of_bytes(path)

@@ -18,6 +18,9 @@ ISOLATED = True
 def load(path: Path, fields: Fields) -> Iterator[Document | Enclosed]:
     """The message, titled by its subject, then each attachment that a loader can read, as "#name"."""
     raw = read_regular(path)
+    if path.suffix.lower() == ".emlx":  # of Apple Mail: the length in bytes, the message, and its state
+        length, _, raw = raw.partition(b"\n")
+        raw = raw[: int(length)] if length.strip().isdigit() else raw
     if looks_binary(raw[:8192]):
         raise Unreadable("binary file")
     yield from mail_message.items(as_utf8(raw))

@@ -179,8 +179,8 @@ class _Reader:
             elif item is not paragraph and (_is_hidden(item) or item.get(f"{_TEXT}style-name") in self._hidden):
                 self._writer.omit("hidden text", "".join(item.itertext()) or item.get(f"{_TEXT}string-value", ""))
             else:
-                if item.tag.endswith("-mark"):
-                    self._writer.omit("index entry", item.get(f"{_TEXT}string-value", ""))
+                if value := item.get(f"{_TEXT}string-value"):  # a text that is there but not shown
+                    self._writer.omit("index entry" if item.tag.endswith("-mark") else "hidden text", value)
                 before, after = _around(item)
                 parts.append(before + (item.text or ""))
                 stack.append(after)

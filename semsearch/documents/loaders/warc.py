@@ -12,12 +12,13 @@ import io
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from semsearch.documents.file_access import open_regular
-from semsearch.documents.parsing.charset import storable
+from semsearch.documents.parsing.charset import labelled, storable
 from semsearch.documents.parsing.records import Enclosed, Fields
 from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.errors import Unreadable
@@ -31,6 +32,7 @@ _TYPES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": 
 _TYPES |= {"text/markdown": ".md", "application/epub+zip": ".epub", "application/rtf": ".rtf"}
 _OF_CRAWLER = {"warcinfo", "request", "metadata", "revisit"}  # records about others
 _TEXTS = re.compile(r"^text/|javascript|json|xml")
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{2,40})", re.I)
 _NO_PAGES = {"image": "picture", "text/css": "style", "text/javascript": "script", "application/javascript": "script"}
 
 
@@ -71,7 +73,8 @@ def load(path: Path, fields: Fields) -> Iterator[Enclosed | Skipped | Document]:
                     continue
                 suffix, metadata = _TYPES[type_], {"url": url, "date": head.get("warc-date", "")}
                 name = url[-200:] if url.endswith(suffix) else f"{url[-200:]}{suffix}"
-                yield Enclosed(place, name, answer.content, {key: value for key, value in metadata.items() if value})
+                content = _in_utf8(answer.content, answer.type) if _TEXTS.search(type_) else answer.content
+                yield Enclosed(place, name, content, {key: value for key, value in metadata.items() if value})
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise Unreadable(f"not a readable WARC: {error}") from error
     if writer.omissions:
@@ -146,6 +149,14 @@ class _Connection:
 
     def makefile(self, *_: object) -> io.BytesIO:
         return io.BytesIO(self._body)
+
+
+def _in_utf8(content: bytes, type_: str) -> bytes:
+    """A text in UTF-8, where its server names a character set, which the text itself need not."""
+    charset = _CHARSET.search(type_)
+    with suppress(Unreadable):
+        return labelled(content, charset[1]).encode() if charset else content
+    return content
 
 
 def _unpacked(content: bytes, encoding: str) -> bytes:

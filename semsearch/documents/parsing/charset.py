@@ -38,6 +38,7 @@ _WESTERN = set("ÀÁÂÃÄÅÆÇÈÉÊËÍÎÏÑÓÔÕÖØÙÚÛÜßàáâãäå
 _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
 LEAST_RUN = 8  # NUL bytes
 TEXT_PER_RUN = 4096  # bytes for each run but the first
+_ISO_2022_JP = re.compile(rb"\x1b\$[@B]")  # to two bytes a letter
 _NUL_RUN, _NULS = re.compile(rb"\0+"), re.compile("\0+")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # SQLite text ends at NUL; a lone surrogate has no UTF-8
 
@@ -82,6 +83,10 @@ def encoding_of(data: bytes, *, whole: bool) -> tuple[str, bool]:
             return name, True
     if b"\0" in data and (wide := _wide(data[:SAMPLE_BYTES])):
         return wide, False
+    if _ISO_2022_JP.search(data):
+        with suppress(UnicodeError):
+            codecs.getincrementaldecoder("iso2022_jp_2")().decode(data, final=False)
+            return "iso2022_jp_2", False
     try:
         codecs.getincrementaldecoder("utf-8")().decode(data, final=whole)
         return "utf-8", True

@@ -23,7 +23,9 @@ HEAD = "head"  # no part of the text, and not counted
 _NEVER = {"script": "script", "style": "style", "noscript": "noscript", "template": "template", "head": HEAD}
 _NEVER |= dict.fromkeys(("svg", "map"), "picture")
 _NEVER |= dict.fromkeys(("iframe", "object", "canvas", "audio", "video"), "embedded object")
+_NEVER |= dict.fromkeys(("annotation", "annotation-xml"), "source of a formula")
 _NEVER |= dict.fromkeys(("select", "textarea", "datalist"), "form control")
+_SHOWN_INPUTS = {"text", "search", "submit", "button", "reset", "email", "url", "tel"}
 _MENU_ROLES = {"navigation", "menu", "menubar"}
 _CONTENT = {"main", "article"}
 _SECTIONS = {*_CONTENT, "section", "aside", "blockquote", "figure", "details", "fieldset", "td"}
@@ -166,7 +168,7 @@ class Content:
             return _NEVER[tag]
         if tag == "button" and not opens:
             return "form control"
-        if _is_hidden(element) and not self._is_switched(element):
+        if _is_hidden(element) and not self._is_switched(element) and not self._is_most(element):
             return "hidden text"
         return "permalink" if _is_anchor(element) else ""
 
@@ -228,6 +230,10 @@ class Content:
         """Whether it is a small box of links below a heading: "You may also like"."""
         is_small = self._sizes.letters[element] < min(SHORT, HALF * whole)
         return is_small and element.tag in _HEADED and self._sizes.is_links_below_heading(element)
+
+    def _is_most(self, element: Element) -> bool:
+        """Whether it has most of the letters of the page, and so what the page is for: a script will show it."""
+        return self._sizes.letters[element] > HALF * self._sizes.letters[self.root]
 
     def _is_switched(self, element: Element) -> bool:
         """Whether the reader can show it: as a tab panel, an answer below its question, a place found in the page."""
@@ -343,7 +349,7 @@ def text_of(content: Content, writer: TextWriter | None = None) -> TextWriter:
             if element in content.furniture:
                 page.furniture(begins=False)
         elif element in content.dropped:
-            kind, text = content.dropped[element], "".join(element.itertext()).strip()
+            kind, text = content.dropped[element], "".join([*element.itertext(), element.get("srcdoc", "")]).strip()
             if text and kind != HEAD:
                 page.writer.omit(kind, text)
         elif isinstance(element.tag, str):
@@ -367,12 +373,20 @@ class _Page:
         self._gap = "\n\n"
         self._has_text = self._first_row = False
         self._verbatim = 0
+        self._brackets: list[tuple[str, str]] = []  # around each open reading
         self._tables: list[bool] = []  # whether each open table is one of data
 
     def start(self, element: Element) -> None:
         tag = element.tag
         if tag == "img" and (alt := element.get("alt", "?")):
             self.writer.omit("picture", alt if alt != "?" else "")
+        elif tag == "input" and element.get("type", "text").lower() in _SHOWN_INPUTS:
+            self.writer.omit("form control", element.get("value") or element.get("placeholder") or "")
+        elif tag == "rt":  # a reading, which browsers show above the word
+            self._brackets.append(
+                ("", "") if element.getnext() is not None and element.getnext().tag == "rp" else ("(", ")")
+            )
+            self._buffer.append(self._brackets[-1][0])
         elif tag == "br":
             self._buffer.append(_BREAK)
         elif tag == "button":  # a tab stands beside another one
@@ -394,6 +408,8 @@ class _Page:
     def end(self, tag: str) -> None:
         if tag == "button":
             self._buffer.append(" ")
+        elif tag == "rt":
+            self._buffer.append(self._brackets.pop()[1])
         elif tag in _HEADINGS and self._is_block(tag):
             heading, self._buffer = "".join(self._buffer).replace(_BREAK, " "), []
             self.writer.heading(heading.removeprefix("- "), int(tag[1:]))

@@ -24,6 +24,7 @@ _USUAL = re.compile(
 _SPACED = re.compile(rb"^([!-9;-~]+)[ \t]+:", re.M)  # RFC 5322, 4.5.3: obsolete
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w.:-]{2,40})", re.I)
 _ENCODED = re.compile(r"=\?([^?\s*]{1,40})(?:\*[^?\s]{0,40})?\?([bq])\?(.*?)\?=", re.I | re.S)
+_ENCODING = "Content-Transfer-Encoding"
 _NO_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
 
 
@@ -95,6 +96,15 @@ def unencoded(text: str) -> str:
 def field(message: Message, name: str, most: int) -> str:
     """A field of at most about `most` characters, decoded, as one line; "" without it."""
     return " ".join(unencoded(str(message.get(name) or "")[: 4 * most]).split())[:most]
+
+
+def correct_encoding(part: Message) -> None:
+    """Give the encoding of a part its proper name, where it is another spelling of it: "quoted_printable;"."""
+    name = str(part.get(_ENCODING, ""))
+    spelling = _NO_BASE64.sub("", name).lower()
+    proper = next((each for each in ("quoted-printable", "base64") if spelling.startswith(each.replace("-", ""))), "")
+    if proper and name.lower() != proper:
+        part.replace_header(_ENCODING, proper)
 
 
 def _word(kind: str, text: str) -> bytes:

@@ -22,7 +22,7 @@ from semsearch.documents.parsing import mail_header, mail_text
 from semsearch.documents.parsing.charset import decode, labelled, storable
 from semsearch.documents.parsing.html_page import Content, text_of, tree
 from semsearch.documents.parsing.records import Enclosed
-from semsearch.documents.parsing.text_writer import TextWriter
+from semsearch.documents.parsing.text_writer import TextWriter, described
 from semsearch.documents.suffixes import LOADERS
 from semsearch.errors import Unreadable
 from semsearch.types import Document, JsonObject
@@ -71,7 +71,7 @@ def items(raw: bytes, place: str = "") -> Iterator[Document | Enclosed]:
     metadata = _metadata(message)
     whole = metadata | {"attachments": names} if names else metadata
     text, marks = writer.finish()
-    yield Document(place, text, whole, title or None, marks, omissions=writer.omissions)
+    yield described(Document(place, text, whole, title or None, marks, omissions=writer.omissions))
     inherited: JsonObject = {key: metadata[key] for key in ("author", "date") if key in metadata}
     inherited |= {"message": title} if title else {}
     for part, name, called in zip(attached, names, readable, strict=True):
@@ -197,6 +197,7 @@ def _content(part: Message) -> bytes:
         inner = part.get_payload()
         first = inner[0] if isinstance(inner, list) and inner else None
         return first.as_bytes() if isinstance(first, Message) else b""
+    mail_header.correct_encoding(part)
     payload = part.get_payload(decode=True)
     return payload if isinstance(payload, bytes) else b""
 
@@ -226,6 +227,7 @@ def _metadata(message: Message) -> JsonObject:
     headers: JsonObject = {"author": _header(message, "From"), "date": _date(message)}
     headers |= {name: _addresses(message, name) for name in ("to", "cc")}
     headers |= {name.replace("-", "_"): _header(message, name).strip("<>") for name in ("message-id", "in-reply-to")}
+    headers |= {"keywords": _header(message, "Keywords"), "description": _header(message, "Comments")}
     return {name: value for name, value in headers.items() if value}
 
 

@@ -37,6 +37,7 @@ _MOST_REPEATED = 1000  # columns of one value
 _BEYOND_VALUES = (b"<office:annotation", b"<draw:", b'"percentage"', b"-message ")
 _CHECK = re.compile(rb"<(?:\w+:)?dataValidation\b([^<>]*)>")
 _MESSAGE = re.compile(rb"\b(sqref|promptTitle|prompt|errorTitle|error)=(\"[^\"]*\"|'[^']*')")
+_NOT_COMPUTED = re.compile(rb"<f\b[^<>]*>([^<]*)</f>(?:<v\s*/>|<v></v>)?</c>")  # by the program that wrote it
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")  # as Excel writes a line end
 
 
@@ -150,6 +151,8 @@ def _scan(sheet: bytes, percents: set[bytes], extras: Extras) -> None:
         text = _FIELDS.sub(" ", _unescaped(match[1]))
         if any(map(str.isalpha, text)):
             extras.on_pages[" ".join(text.split())] = None
+    for formula in _NOT_COMPUTED.findall(sheet):
+        extras.writer.omit("formula without its value", _unescaped(formula))
     if percents:
         styled = re.compile(
             rb'c r="([A-Z]+)(\d+)" s="(?:%s)"' % b"|".join(sorted(percents))

@@ -99,9 +99,13 @@ def _table(file: BinaryIO, delimiters: str) -> Layout:
     encoding, _ = encoding_of(sample, whole=len(sample) < SAMPLE_BYTES)
     at, encoding = len(BOM_UTF8) if encoding == "utf-8-sig" else 0, encoding.removesuffix("-sig")
     lines = sample.decode(encoding, "replace").removeprefix("\ufeff").splitlines(keepends=True)
-    if lines and (named := _NAMED.fullmatch(lines[0])):
-        return _quoting(lines[1:], Layout(encoding, named[1], Place(at + len(lines[0].encode(encoding)), 1)))
-    return _quoting(lines, Layout(encoding, _delimiter(lines, delimiters), Place(at, 0)))
+    named = _NAMED.fullmatch(lines[0]) if lines else None
+    begin = 1 if named else 0
+    while begin < len(lines) and not lines[begin].strip():
+        begin += 1
+    skipped, lines = "".join(lines[:begin]), lines[begin:]
+    place = Place(at + len(skipped.encode(encoding)) if skipped else at, begin)
+    return _quoting(lines, Layout(encoding, named[1] if named else _delimiter(lines, delimiters), place))
 
 
 def _delimiter(lines: list[str], delimiters: str) -> str:
