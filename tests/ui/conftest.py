@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,6 +32,15 @@ def scripts_waited_for() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(runner, "require_widgets_deltas", joined)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def garbage_left_to_python() -> Iterator[None]:
+    """Streamlit looks through every object of the process whenever a script has ended: half a second in a whole run."""
+    runner = pytest.importorskip("streamlit.runtime.scriptrunner.script_runner")
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(runner, "gc", SimpleNamespace(collect=lambda _: 0))
         yield
 
 
