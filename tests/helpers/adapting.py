@@ -36,7 +36,7 @@ def documents(count: int = 120, *, shuffled: bool = False) -> list[Document]:
     ]
 
 
-def quickened(monkeypatch: Any = None, **changes: object) -> None:
+def quickened(monkeypatch: Any = None) -> None:
     """Steps of eight rows that learn at once, and gates that random weights can pass."""
     from semsearch.export import parity, weights
     from semsearch.index.admin.adapting import adaptation, examples, trial
@@ -55,7 +55,7 @@ def quickened(monkeypatch: Any = None, **changes: object) -> None:
         (run, "HYPERPARAMETERS", recipe),
         (adapting, "HYPERPARAMETERS", recipe),
         (objective, "KEEPING", 0.1),
-        *((trial, name, value) for name, value in changes.items()),
+        (trial, "MOST_LOST", 100.0),
     ]
     for module, name, value in set_to:
         monkeypatch.setattr(module, name, value) if monkeypatch else setattr(module, name, value)

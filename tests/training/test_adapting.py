@@ -48,11 +48,40 @@ def encoder(golden: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     yield str(folder / "tiny")
 
 
+class Interrupted(Exception):
+    pass
+
+
+@pytest.fixture(scope="module")
+def before_the_trial(encoder: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home whose index has been adapted up to the trial of what was trained: there the call was interrupted."""
+
+    def interrupt(*_: object) -> Trial:
+        raise Interrupted
+
+    home = tmp_path_factory.mktemp("adapted") / "indexes"
+    with pytest.MonkeyPatch.context() as patch, Index.create("notes", encoder=encoder, home=home) as index:
+        quickened(patch)
+        patch.setattr(trial, "trial", interrupt)
+        index.add(documents())
+        with pytest.raises(Interrupted):
+            admin.adapt(index, FORCED)
+    return home.parent
+
+
 @pytest.fixture
 def notes(tmp_path: Path, encoder: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
-    quickened(monkeypatch, MOST_LOST=100.0)
+    quickened(monkeypatch)
     with Index.create("notes", encoder=encoder, home=tmp_path / "indexes") as index:
         index.add(documents())
+        yield index
+
+
+@pytest.fixture
+def trained(tmp_path: Path, before_the_trial: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+    """An index of its own whose adaptation only has to be tried."""
+    quickened(monkeypatch)
+    with Index.open("notes", home=shutil.copytree(before_the_trial, tmp_path, dirs_exist_ok=True) / "indexes") as index:
         yield index
 
 
@@ -96,56 +125,55 @@ def test_an_encoder_that_is_better_is_used_and_given_back_at_once(
     ("gain", "general", "why"), [(0.0, 0.0, "not better"), (-2.0, 0.0, "is worse"), (3.0, -0.6, "unlearns")]
 )
 def test_an_encoder_that_is_not_better_is_not_used(
-    notes: Index, monkeypatch: pytest.MonkeyPatch, gain: float, general: float, why: str
+    trained: Index, monkeypatch: pytest.MonkeyPatch, gain: float, general: float, why: str
 ) -> None:
     tried(monkeypatch, gain=gain, general=general)
-    before = notes.info()["spaces"]
-    report = admin.adapt(notes, FORCED)
+    before = trained.info()["spaces"]
+    report = admin.adapt(trained, FORCED)
     assert not report.switched and not report.kept
     assert any(why in each for each in report.objections)
-    assert notes.info()["spaces"] == before
+    assert trained.info()["spaces"] == before
 
 
 def test_the_vectors_of_one_that_is_not_better_can_be_kept_to_compare(
-    notes: Index, monkeypatch: pytest.MonkeyPatch
+    trained: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried(monkeypatch, gain=0.0)
-    before = notes.store.space.fingerprint
-    report = admin.adapt(notes, AdaptOptions(force=True, keep=True))
-    spaces = notes.info()["spaces"]
+    before = trained.store.space.fingerprint
+    report = admin.adapt(trained, AdaptOptions(force=True, keep=True))
+    spaces = trained.info()["spaces"]
     assert [one["state"] for one in spaces] == ["current", "kept"]
     assert (spaces[0]["encoder"]["fingerprint"], report.switched, report.kept) == (before, False, True)
-    assert spaces[1]["vectors"] == notes.info()["passages"]
+    assert spaces[1]["vectors"] == trained.info()["passages"]
 
 
-def test_a_run_that_is_killed_comes_to_the_same_weights(
-    notes: Index, encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = adapted_by_itself(tmp_path / "whole", encoder, [0])
-    assert adapted_by_itself(tmp_path / "killed", encoder, [5, 16, 40, 0]) == whole
-
-
-def adapted_by_itself(place: Path, encoder: str, kills: list[int]) -> dict[str, bytes]:
-    """The weights after calls in processes of their own, all of which but the last are killed."""
+def test_a_run_that_is_killed_comes_to_the_same_weights(encoder: str, before_the_trial: Path, tmp_path: Path) -> None:
     program = Path(__file__).parents[1] / "helpers" / "adapting.py"
     path = os.pathsep.join([str(program.parents[1]), *sys.path])
-    for at in kills:
-        command = [sys.executable, str(program), str(place / "indexes"), encoder, str(place / "models"), str(at)]
+    for at in (5, 16, 40, 0):
+        command = [sys.executable, str(program), str(tmp_path / "indexes"), encoder, str(tmp_path / "models"), str(at)]
         ended = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
         assert ended.returncode == (-9 if at else 0), ended.stderr
-    return {
-        name: value.tobytes() for name, value in load_file(place / "models/notes-adapted/model.safetensors").items()
-    }
+    assert weights(tmp_path) == weights(before_the_trial)
 
 
-def test_titles_that_say_nothing_of_their_texts_are_refused(tmp_path: Path) -> None:
+def weights(home: Path) -> dict[str, bytes]:
+    tensors = load_file(home / "models" / "notes-adapted" / "model.safetensors")
+    return {name: tensor.tobytes() for name, tensor in tensors.items()}
+
+
+def test_titles_that_say_nothing_of_their_texts_are_refused(
+    encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quickened(monkeypatch)
+    of_a_base = AdaptOptions(base=encoder)  # whose steps take no time; it is the encoder of the index that is asked
     with Index.create("shuffled", encoder="default", home=tmp_path) as index:
         index.add(documents(160, shuffled=True))
-        seen = admin.adapt_look(index)
+        seen = admin.adapt_look(index, of_a_base)
         assert seen.agreement is not None and seen.agreement < 0.25
         assert any("do not describe" in reason for reason in seen.reasons)
         with pytest.raises(GateFailed, match=r"would not be better.*do not describe"):
-            admin.adapt(index)
+            admin.adapt(index, of_a_base)
     assert not list(tmp_path.rglob("*.safetensors"))
 
 
@@ -244,13 +272,13 @@ def test_a_run_ends_where_the_choice_gets_no_better(golden: Path, tmp_path: Path
 
 
 def test_a_dump_carries_the_adapted_encoder_to_another_machine(
-    notes: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    trained: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     tried(monkeypatch, gain=3.0)
-    report = admin.adapt(notes, FORCED)
-    expected = [hit.document for hit in notes.search("old bridge", mode="semantic")]
+    report = admin.adapt(trained, FORCED)
+    expected = [hit.document for hit in trained.search("old bridge", mode="semantic")]
     for name in ("first", "second"):
-        admin.dump(notes, tmp_path / f"{name}.dump")
+        admin.dump(trained, tmp_path / f"{name}.dump")
     assert (tmp_path / "first.dump").read_bytes() == (tmp_path / "second.dump").read_bytes()
     shutil.rmtree(report.folder)
     there = tmp_path / "there" / "indexes"
