@@ -89,8 +89,8 @@ def test_the_time_for_a_document_counts_from_each_page(
     tmp_path: Path, recogniser: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = scan(tmp_path / "scan.pdf", *"abcd")
-    monkeypatch.setenv("PAGE_SECONDS", "3")
-    limits = Limits(seconds=10, memory_mb=1024, output_mb=10)  # four pages take 12 s, one 3 s and its start
+    monkeypatch.setenv("PAGE_SECONDS", "2")
+    limits = Limits(seconds=7, memory_mb=1024, output_mb=10)  # four pages take 8 s, one 2 s and its start
     (read,) = loaders.load(path, "auto", Fields(ocr="ell"), limits)
     assert getattr(read, "text", "").splitlines() == ["a page in ell"] * 4
 

@@ -102,7 +102,6 @@ def _attributes(value: str, count: int) -> str:
 
 
 _MULTIPART = "Content-Type: multipart/mixed; boundary="
-TABLE = ("tj.pdf", "nested.docx", "empty.docx", "five.docx", "empty.odt", "attributes.html")  # that of the review
 
 FILES: dict[str, Callable[[Path], None]] = {
     "tj.pdf": _pdf(lambda: b"BT /F1 12 Tf " + b"(a) Tj " * 3_000_000 + b"ET"),

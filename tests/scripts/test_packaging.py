@@ -68,6 +68,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]
     os.umask(before)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("elsewhere")
 def test_both_files_have_the_same_bytes_when_built_elsewhere(
     build_package: ModuleType, checkout: Path, built: list[Path], tmp_path: Path

@@ -79,9 +79,9 @@ def test_what_is_no_pattern_is_one_clear_error(index: Index, wrong: str) -> None
 def test_a_hostile_pattern_takes_the_time_of_its_text() -> None:
     text = "a" * 100_000
     for pattern in ("(a+)+$", "(a|aa)+b", "(.*)*x", "(a?){200}a{200}b"):
-        began = time.perf_counter()
+        began = time.process_time()
         list(passage_patterns.spans(pattern, text))
-        assert time.perf_counter() - began < 2.0, pattern
+        assert time.process_time() - began < 2.0, pattern
 
 
 def test_a_text_with_half_of_a_surrogate_pair_is_matched() -> None:
