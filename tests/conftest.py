@@ -98,6 +98,18 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(linters.Linters())
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Modules and tests stay until the end: nobody looks through half a million objects for garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Import no file that `-m` leaves out for its kind: most of those that load PyTorch are of such a kind."""
     kinds = kinds_of(collection_path)
@@ -130,12 +142,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if long and (path.startswith(AT_RANDOM) or is_hypothesis_test(getattr(item, "obj", None))):
             item.add_marker("long")
     items.sort(key=order.__getitem__)
-
-
-def pytest_collection_finish() -> None:
-    """Modules and tests stay until the end: Python's collector need not look through half a million objects again."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
