@@ -11,8 +11,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from helpers.checkpoints import shallow
+
+from semsearch.encoders.encoder import Encoder
+from semsearch.models import bundle as bundles
 
 if TYPE_CHECKING:
     from helpers.commandline import CommandLine, Ran
@@ -113,6 +117,9 @@ def test_an_export_and_an_index_come_in_the_same_command(cli: CommandLine, bert:
     found, err = told(cli, *how)
     assert found["seconds"] == trained["seconds"] and found["fingerprint"] == trained["fingerprint"]  # not done again
     assert found["export"] == {"folder": "out/onnx", "fingerprint": found["fingerprint"], "dtype": "fp32"}
+    assert bundles.read(Path("out/onnx")).origin["trained"]["method"] == "cotbert"
+    trained, exported = (Encoder.load(folder, device="cpu").encode(["A bridge."]) for folder in ("out", "out/onnx"))
+    assert np.abs(trained - exported).max() < 1e-4
     assert found["index"]["name"] == "notes" and found["index"]["documents"]["added"] == 1
     assert "new index notes" in err
     assert cli.ok("query", "a bridge", "-n", "notes", "--json").json["encoder"]["fingerprint"] == found["fingerprint"]

@@ -139,6 +139,7 @@ def test_the_help_desk_answers_as_shown(reader: Reader, tmp_path: Path) -> None:
     assert {each.name for each in tmp_path.iterdir()} >= {"helpdesk", "pictures"}
 
 
+@pytest.mark.long
 @pytest.mark.training
 @pytest.mark.export
 def test_the_study_runs_as_shown(reader: Reader) -> None:
