@@ -118,7 +118,7 @@ def test_a_keyword_that_no_text_has_finds_its_file_after_those_that_say_it(tmp_p
 
 def test_what_the_text_says_itself_is_not_added(tmp_path: Path) -> None:
     head = f'<title>On {KEYWORDS.title()}</title><meta name="keywords" content="{KEYWORDS}">'
-    head += '<meta name="description" content="the  CELLAR is dry.">'
+    head += '<meta name="description" content="The  CELLAR: is dry. The cel ...">'
     path = written(tmp_path, "a.html", f"<html><head>{head}</head><body><p>{TEXT}</p></body></html>")
     assert one(path).text == TEXT
 

@@ -136,12 +136,14 @@ def _document(line: bytes, fields: Fields, number: int, file: str) -> Document |
 
 def _has_doubled(text: str, record: JsonObject) -> bool:
     """Whether there may be more keys in the text than in what was read of it, of which a key has its last value."""
-    keys = _colons(text)
-    return keys > len(record) and keys > _colons(json.dumps(record))
+    colons = text.count('":') + text.count('" :')
+    return colons > len(record) and colons > _keys(record)
 
 
-def _colons(text: str) -> int:
-    return text.count('":') + text.count('" :')
+def _keys(value: object) -> int:
+    if isinstance(value, dict):
+        return len(value) + sum(map(_keys, value.values()))
+    return sum(map(_keys, value)) if isinstance(value, list) else 0
 
 
 def _doubled(text: str) -> str:

@@ -109,7 +109,7 @@ class Content:
         body = root.find("body")
         self.root = root if body is None else body
         self._sizes = _Sizes(self.root)
-        self._switched = _switched(self.root)
+        self._switched = _switched(self._sizes.elements)
         self._main = self._find_main()
         above = set() if self._main is None else set(self._main.iterancestors())
         whole = self._sizes.letters[self.root]
@@ -245,10 +245,11 @@ class Content:
         )
 
 
-def _switched(root: Element) -> set[str]:
+def _switched(elements: list[Element]) -> set[str]:
     """The ids of what a control of the page, such as a tab, shows and hides."""
-    ids = {name for e in root.iter() if (names := e.get("aria-controls")) for name in names.split()}
-    return ids | {(e.get("href") or "").removeprefix("#") for e in root.iter("a") if e.get("role") == "tab"} - {""}
+    ids = {name for e in elements if (names := e.get("aria-controls")) for name in names.split()}
+    tabs = {(e.get("href") or "").removeprefix("#") for e in elements if e.tag == "a" and e.get("role") == "tab"}
+    return ids | tabs - {""}
 
 
 class _Sizes:

@@ -163,6 +163,7 @@ def imported(module: str, needs: str, extra: str) -> ModuleType:
         raise Unreadable(f"{needs}: {install_command(extra)}") from error
 
 
+@lru_cache(maxsize=4096)  # of columns of a table, which are looked at twice
 def number_or_text(text: str) -> str | int | float:
     """`text` as a number where it plainly is one: "12" is 12; "007", "1.10" and "2024-05-01" stay text."""
     word = text.strip()

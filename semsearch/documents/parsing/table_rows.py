@@ -153,19 +153,18 @@ class _Lines:
         self._at_the_end = False  # what is returned depends on the end of the file, which may grow
 
     def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        piece = self._take()
-        while piece.more:
-            self._pass(piece)
-            piece = self._take()
-        self._pass(piece)
-        self.number += 1
-        self.failed = piece.text is None
-        if piece.text is None:
-            raise csv.Error(f"a line is over the limit of {self._limit / 2**20:g} MB for files")
-        return piece.text
+        while piece := self._ahead.popleft() if self._ahead else next(self._pieces, None):
+            text, raw, more = piece
+            self._digest.update(raw)
+            self.at += len(raw)
+            self._has_end = raw.endswith(b"\n")
+            if more:
+                continue
+            self.number += 1
+            self.failed = text is None
+            if text is None:
+                raise csv.Error(f"a line is over the limit of {self._limit / 2**20:g} MB for files")
+            yield text
 
     @property
     def ended(self) -> bool:
@@ -185,15 +184,6 @@ class _Lines:
                 return
             size += len(piece.text)
             yield piece.text
-
-    def _take(self) -> _Piece:
-        """Raises StopIteration."""
-        return self._ahead.popleft() if self._ahead else next(self._pieces)
-
-    def _pass(self, piece: _Piece) -> None:
-        self._digest.update(piece.raw)
-        self.at += len(piece.raw)
-        self._has_end = piece.raw.endswith(b"\n")
 
     def _decoded(self, file: BinaryIO) -> Iterator[_Piece]:
         """Of an encoding whose ends of line are not single bytes: one cannot go on reading."""

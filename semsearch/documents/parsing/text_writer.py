@@ -14,6 +14,8 @@ MOST_HEADING = 300  # characters: every passage below it is stored with its head
 MOST_PROPERTY = 2000  # characters of a description
 PROPERTIES = ("subject", "description", "keywords")
 """The names in metadata of what a file says about its text."""
+_WORD = re.compile(r"\w+")
+_CUT = re.compile(r"\w*\s*(?:\.\.\.|…)$")  # the end of a description that a generator has taken from the text
 _NUMBERS = re.compile(r"\d+")
 
 
@@ -126,7 +128,7 @@ class TextWriter:
 
 
 def described(document: Document) -> Document:
-    """The document with those of its PROPERTIES that its text and title do not contain behind its text, as furniture.
+    """The document with those of its PROPERTIES that have words of their own behind its text, as furniture.
 
     A document without text has none by them either: they are counted.
     """
@@ -136,12 +138,16 @@ def described(document: Document) -> Document:
     if not document.text.strip():
         omission = Omission("description", letters(" ".join(texts)))
         return replace(document, omissions=(*document.omissions, omission))
-    whole = _line(f"{document.title} {document.text}").casefold()
-    added = "\n\n".join(text for text in dict.fromkeys(texts) if text.casefold() not in whole)
+    said = _words(f"{document.title} {document.text}")
+    added = "\n\n".join(text for text in dict.fromkeys(texts) if not said.issuperset(_words(_CUT.sub("", text))))
     if not added:
         return document
     mark = Mark(len(document.text) + 2, furniture=True)
     return replace(document, text=f"{document.text}\n\n{added}", marks=(*document.marks, mark))
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))
 
 
 def _line(text: str) -> str:
