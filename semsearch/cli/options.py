@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 from semsearch import settings
+from semsearch.errors import UsageError
 
 
 @dataclass(slots=True)
@@ -28,8 +29,11 @@ class Options:
     verbose: bool = False
 
     def folder(self) -> Path:
-        """The folder of indexes that this run uses."""
-        return settings.home(self.home)
+        """The folder of indexes that this run uses. Raises UsageError for a file."""
+        folder = settings.home(self.home)
+        if folder.is_file():
+            raise UsageError(f"{folder} is a file, not a folder of indexes.", "Choose another home: --home DIR.")
+        return folder
 
 
 def late(place: str) -> Any:

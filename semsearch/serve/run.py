@@ -54,7 +54,7 @@ def begun(arguments: Sequence[str], kind: type[Kind], command: str) -> tuple[Kin
 
 
 def answering(app: ASGIApp, service: Service, listening: socket.socket, path: str = "") -> int:
-    """Answer with `app` until a signal comes; the exit code. `path` is what the address in the log ends with."""
+    """Answer with `app` until a signal comes; the exit code. `path` is what its address ends with."""
     options = service.options
     config = uvicorn.Config(
         app,
@@ -69,6 +69,7 @@ def answering(app: ASGIApp, service: Service, listening: socket.socket, path: st
         timeout_graceful_shutdown=options.seconds,
     )
     address = f"http://{options.host}:{options.port}{path}"
+    sys.stderr.write(f"{address}{'' if path else '/docs'}   (ready in a few seconds; Ctrl-C stops it)\n")
     log.info("listening", extra={"fields": {"address": address, "pid": os.getpid()}})
     server = uvicorn.Server(config)
     service.give_up = lambda: setattr(server, "should_exit", True)

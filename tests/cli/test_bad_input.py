@@ -164,6 +164,13 @@ def test_a_missing_index_is_exit_3_with_the_nearest_name(cli: CommandLine, folde
         assert "Did you mean 'kettles'?" in one_line(ran)
 
 
+@pytest.mark.parametrize("command", [["query", "x"], ["list"], ["verify"]])
+def test_a_file_is_no_home_of_indexes(cli: CommandLine, folder: Path, command: list[str]) -> None:
+    ran = cli("--home", folder / "good.txt", *command)
+    assert (ran.code, ran.out) == (2, "")
+    assert "is a file, not a folder of indexes" in one_line(ran)
+
+
 @pytest.mark.parametrize("command", [["query", "x"], ["info"], ["rm", "-y"], ["delete", "--path", "*"], ["index"]])
 def test_an_empty_name_never_means_another_index(cli: CommandLine, folder: Path, command: list[str]) -> None:
     cli.ok("index", folder)

@@ -111,9 +111,11 @@ def test_beside_another_writer_the_answer_is_what_is_there_and_says_so(cli: Comm
 
 def test_a_folder_without_text_gives_no_hits_and_leaves_no_index(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "photo.png").write_bytes(b"\x89PNG")
     asked = cli.ok("query", "kettle", tmp_path / "empty", "--json")
     assert (asked.json["hits"], asked.json["good_match"]) == ([], False)
-    assert "no documents were found." in asked.json["warnings"]
+    assert "no documents were found, so no index is kept." in asked.json["warnings"]
+    assert "empty: 1 skipped; photo.png: binary file (image)\n" in asked.err  # `semsearch info` could not say it
     assert cli("query", "kettle", tmp_path / "empty", "--fail-empty").code == 1
     assert names(cli) == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from semsearch import Index
 from semsearch.documents import walk
 from semsearch.documents.loaders import Enclosed, Fields, warc
 from semsearch.documents.textless import Textless
+from semsearch.errors import Unreadable
 from semsearch.types import Document, Omission, Skipped
 
 PAGE = "<title>Engines</title><h1>Engines</h1><p>A Größe.</p>".encode()
@@ -78,6 +80,44 @@ def test_a_broken_answer_costs_no_other_one(tmp_path: Path) -> None:
 )
 def test_what_is_no_web_archive_says_why(data: bytes, reason: str, tmp_path: Path) -> None:
     assert reason in refusal(written(tmp_path, "a.warc", data))
+
+
+def flipped(member: bytes, place: int) -> bytes:
+    return member[:place] + bytes([member[place] ^ 0xFF]) + member[place + 1 :]
+
+
+DAMAGED = {
+    "its text in gzip": (True, lambda member: flipped(member, len(member) // 2), "incorrect data check"),
+    "its checksum in gzip": (True, lambda member: flipped(member, -6), "incorrect data check"),
+    "its beginning in gzip": (True, lambda member: flipped(member, 2), "unknown compression method"),
+    "its length": (False, lambda record: record.replace(b"Content-Length", b"Content"), "without its length"),
+    "all of it": (False, lambda _: b"no record\r\nat all\r\n", "does not begin with"),
+}
+
+
+@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize(("packed", "damage", "reason"), DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_record_costs_itself_alone(
+    packed: bool, damage: Callable[[bytes], bytes], reason: str, number: int, tmp_path: Path
+) -> None:
+    records = [warc_record(answer(), f"http://example.org/{at}") for at in range(4)]
+    parts = [gzip.compress(each, mtime=0) for each in records] if packed else records
+    parts[number] = damage(parts[number])
+    read = all_of(written(tmp_path, "a.warc.gz" if packed else "a.warc", b"".join(parts)))
+    [skipped] = [each for each in read if isinstance(each, Skipped)]
+    assert skipped.path.endswith(f"#record {number + 1}") and reason in skipped.reason
+    pages = [each.id for each in read if isinstance(each, Document)]
+    assert pages == [f"#http://example.org/{at}" for at in range(4) if at != number]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_archive_cut_in_a_record_beyond_the_limit_says_so(
+    packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warc, "MOST_RECORD", 2**20)
+    data = warc_record(answer()) + warc_record(b"x" * 2**21, "http://example.org/large")[:-100]
+    with pytest.raises(Unreadable, match="cut in the middle"):
+        list(warc.load(written(tmp_path, "a.warc", gzip.compress(data) if packed else data), Fields()))
 
 
 def test_pages_of_an_archive_are_found(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_another_address_needs_a_token_and_stdio_takes_none(
     assert started[0][1:4] == ["-P", "-m", "semsearch.serve.mcp"]
     assert main(started[0][4:]) == 2
     found = capsys.readouterr()
-    assert found.out == "" and "needs a token" in found.err
+    assert found.out == "" and "needs a token" in found.err and "http://" not in found.err
     for flags in (["--token-env", "T"], ["--host", "0.0.0.0"], ["--transport", "pigeon"], ["--max-tokens", "1"]):
         assert cli("--home", tmp_path, "mcp", *flags).code == 2
     assert cli("--home", tmp_path, "mcp", "-n", "nothing").code == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import sys
@@ -15,6 +16,8 @@ from helpers.commandline import CommandLine
 from helpers.serving import Serving, serving
 
 from semsearch import Document, Index, admin
+from semsearch.serve.problems import Refused
+from semsearch.serve.routes.json_bodies import json_response
 from semsearch.stores import entry_checks
 
 
@@ -63,6 +66,19 @@ def test_an_upload_larger_than_a_body_may_be_is_stored_whole(server: Serving, pl
     report = server.ok("POST", f"{place}/upload", sent)
     assert report["documents"]["added"] == 600
     assert server.ok("GET", f"{place}/0599")["text"] == "Number 599."
+    for first, number, end in ((0, 100, 100), (50, 250, 300), (450, 1000, 600), (600, 100, 600)):
+        listed = server.ok("GET", f"{place}?limit={number}&offset={first}")["documents"]
+        assert [one["id"] for one in listed] == [f"{n:04}" for n in range(first, end)]
+
+
+def test_no_more_of_an_answer_is_read_than_it_may_be_long() -> None:
+    """Documents with metadata of 1 MB."""
+    read = itertools.count()
+    documents = ({"id": str(next(read)), "metadata": {"log": "x" * 2**20}} for _ in range(1000))
+    with pytest.raises(Refused, match="longer than 64 MB"):
+        json_response({"documents": documents})
+    assert next(read) < 70
+    assert json_response({"documents": iter(())}).body == b'{"documents":[]}'
 
 
 NOT_DOCUMENTS = {

@@ -110,7 +110,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Serving,
     home = tmp_path_factory.mktemp("watched")
     with Index.create("house", encoder="hashing", home=home) as index:
         index.add([Document(f"d{at}", f"Boiler {at} is under the stairs. " * 5, {"year": at}) for at in range(200)])
-    with serving(home, "-m", "hashing") as server:
+    with serving(home, "-m", "hashing", "--timeout", "600") as server:  # a busy machine is no failure
         watch = Watch(server)
         watch.start()
         yield server, watch

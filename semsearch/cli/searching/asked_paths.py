@@ -153,20 +153,24 @@ def _updated(
         return Asked(index, (LOCKED,))
     if failed := index_report.nothing_read(report, [file for file in files if file.is_file()]):
         raise failed
+    kept = bool(len(index)) or not created
     if not report.added + report.changed + report.unchanged + report.moved:
-        report = replace(report, warnings=(*report.warnings, "no documents were found."))
+        nothing = "no documents were found" + ("." if kept else ", so no index is kept.")
+        report = replace(report, warnings=(*report.warnings, nothing))
     console.warn(report.warnings)
-    if not options.quiet and (summary := _summary(report)):
+    if not options.quiet and (summary := _summary(report, kept=kept)):
         console.note(summary)
     update = {"documents": report.document_counts(), "skipped": list(map(asdict, report.skipped))}
     return Asked(index, report.warnings, {"update": {**update, "took_s": report.took_s}})
 
 
-def _summary(report: SyncReport) -> str:
-    """What has changed; "" where nothing has."""
+def _summary(report: SyncReport, *, kept: bool) -> str:
+    """What has changed; "" where nothing has. Of an index that is not kept, what was skipped is named here."""
     counts = {kind: number for kind, number in report.document_counts().items() if number and kind != "unchanged"}
     listed = ", ".join(f"{number:,} {kind}" for kind, number in counts.items())
     more = f"; what was skipped, and why: semsearch info {report.index}" if report.skipped else ""
+    if not kept:
+        more = "".join(f"; {one.path}: {one.reason}" for one in report.skipped[:SHOWN])
     return f"{report.index}: {listed}{more}" if listed else ""
 
 

@@ -91,8 +91,6 @@ def mcp(
             f"there is no index in {options.folder()} yet. Make one, and this server has it: semsearch index FOLDER"
         )
     use_device(device)
-    if transport == "http":
-        console.note(f"http://{host}:{port}/mcp   (ready in a few seconds; Ctrl-C stops it)")
     become(
         "semsearch.serve.mcp",
         {

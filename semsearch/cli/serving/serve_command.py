@@ -10,7 +10,6 @@ import typer
 from semsearch import settings
 from semsearch.cli.lookup import use_device
 from semsearch.cli.options import RERANKERS, DeviceOption, Options, complete_encoder, complete_reranker, value
-from semsearch.cli.output import console
 from semsearch.cli.serving.own_process import become
 from semsearch.errors import MissingExtra, UsageError
 from semsearch.utils.web.visitors import HERE
@@ -88,5 +87,4 @@ def serve(
         "rate": rate,
         "proxies": proxy or (),
     }
-    console.note(f"http://{host}:{port}/docs   (ready in a few seconds; Ctrl-C stops it)")
     become("semsearch.serve", server_options)

@@ -3,11 +3,11 @@
 Source: ISO 28500 (WARC 1.1), RFC 9112 for the answers in it. Read with the standard library, record by record; of an
 address that was fetched several times, each answer is a document. What a crawler has stored without its answer, or as
 text (WET), is read too. Answers with a status other than 200, and of types without a loader, are left out and counted.
+A damaged record is skipped, and the next one begins where a line says so, or a member of the gzip file.
 """
 
 from __future__ import annotations
 
-import gzip
 import io
 import re
 import zlib
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple
 
 from semsearch.documents.file_access import open_regular
 from semsearch.documents.parsing.charset import labelled, storable
@@ -30,6 +30,7 @@ MOST_RECORD = 64 * 2**20  # bytes of an answer, packed or unpacked
 MOST_HEAD = 2**16  # bytes of the headers of a record, and of one line
 _TYPES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt", "application/pdf": ".pdf"}
 _TYPES |= {"text/markdown": ".md", "application/epub+zip": ".epub", "application/rtf": ".rtf"}
+_MEMBER = b"\x1f\x8b\x08"  # begins a gzip file, and each of those that are one behind the other
 _OF_CRAWLER = {"warcinfo", "request", "metadata", "revisit"}  # records about others
 _TEXTS = re.compile(r"^text/|javascript|json|xml")
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{2,40})", re.I)
@@ -43,11 +44,22 @@ def load(path: Path, fields: Fields) -> Iterator[Enclosed | Skipped | Document]:
     """
     seen: dict[str, int] = {}
     writer = TextWriter()
+    damaged: list[Skipped] = []  # before the first record that is whole
+    whole = False
     with open_regular(path) as file:
-        packed = file.read(2) == b"\x1f\x8b"
+        packed = file.read(2) == _MEMBER[:2]
         file.seek(0)
         try:
-            for head, body in _records(cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file):
+            for number, record in enumerate(_records(io.BufferedReader(_Members(file)) if packed else file), 1):
+                if isinstance(record, _Damaged):
+                    damaged.append(Skipped(f"{path.name}#record {number}", f"damaged: {record}"))
+                whole = whole or not isinstance(record, _Damaged)
+                if whole:
+                    yield from damaged
+                    damaged.clear()
+                if isinstance(record, _Damaged):
+                    continue
+                head, body = record
                 url, kind = storable(head.get("warc-target-uri", "").strip("<>"))[:2000], head.get("warc-type", "")
                 if kind in _OF_CRAWLER:
                     continue
@@ -75,37 +87,128 @@ def load(path: Path, fields: Fields) -> Iterator[Enclosed | Skipped | Document]:
                 name = url[-200:] if url.endswith(suffix) else f"{url[-200:]}{suffix}"
                 content = _in_utf8(answer.content, answer.type) if _TEXTS.search(type_) else answer.content
                 yield Enclosed(place, name, content, {key: value for key, value in metadata.items() if value})
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise Unreadable(f"not a readable WARC: {error}") from error
+        except EOFError as error:
+            raise Unreadable("not a readable WARC: it is cut in the middle of a record") from error
+    if damaged:
+        raise Unreadable(f"not a readable WARC: {damaged[0].reason}")
     if writer.omissions:
         yield Document("", "", omissions=writer.omissions)
 
 
-def _records(file: BinaryIO) -> Iterator[tuple[dict[str, str], bytes | None]]:
-    """The headers, in lower case, and the content of each record; None of one that is too long."""
-    first = True
-    while line := file.readline(MOST_HEAD):
-        if not line.strip() and not first:
-            continue
-        if not line.startswith(b"WARC/"):
-            raise Unreadable('not a readable WARC: a record does not begin with "WARC/"')
-        first = False
-        head = _head(file)
-        length = head.get("content-length", "")
-        if not length.isdecimal() or len(length) > 18:
-            raise Unreadable("not a readable WARC: a record without its length")
-        size = int(length)
-        if size > MOST_RECORD:
-            _pass_over(file, size)
-            yield head, None
-            continue
-        body = file.read(size)
-        if len(body) < size:
-            raise Unreadable("not a readable WARC: it is cut in the middle of a record")
-        yield head, body
+class _Damaged(Exception):
+    """What of a WARC cannot be read; the next record can. `before`: the record before it is whole."""
+
+    def __init__(self, reason: str, *, before: bool = False) -> None:
+        super().__init__(reason)
+        self.before = before
 
 
-def _head(file: BinaryIO) -> dict[str, str]:
+def _records(file: BinaryIO | io.BufferedReader) -> Iterator[tuple[dict[str, str], bytes | None] | _Damaged]:
+    """The headers, in lower case, and the content of each record; None of one that is too long. Raises EOFError.
+
+    A record is whole where what comes behind it can be read: the checksum of a gzip member stands at its end.
+    """
+    record = None
+    damaged = False
+    while True:
+        try:
+            line = _line(file)
+        except (_Damaged, EOFError) as error:
+            if record is not None and (isinstance(error, EOFError) or error.before):
+                yield record
+            if isinstance(error, EOFError):
+                raise
+            record, damaged = None, True
+            yield error
+            continue
+        if record is not None:
+            yield record
+            record = None
+        if not line:
+            return
+        try:
+            record = _record(file, line)
+            damaged = False
+        except _Damaged as error:
+            if not damaged:  # the lines behind a damaged record are part of it, until one begins the next record
+                yield error
+            damaged = True
+
+
+def _line(file: BinaryIO | io.BufferedReader) -> bytes:
+    """The next line that is not blank; b"" at the end."""
+    while (line := file.readline(MOST_HEAD)) and not line.strip():
+        pass
+    return line
+
+
+def _record(file: BinaryIO | io.BufferedReader, line: bytes) -> tuple[dict[str, str], bytes | None]:
+    if not line.startswith(b"WARC/"):
+        raise _Damaged('a record does not begin with "WARC/"')
+    head = _head(file)
+    length = head.get("content-length", "")
+    if not length.isdecimal() or len(length) > 18:
+        raise _Damaged("a record without its length")
+    left = int(length)
+    if left <= MOST_RECORD:
+        body = file.read(left)
+        if len(body) < left:
+            raise EOFError
+        return head, body
+    while left:
+        left -= (passed := len(file.read(min(left, 2**20))))
+        if not passed:
+            raise EOFError
+    return head, None
+
+
+class _Members(io.RawIOBase):
+    """The content of a gzip file; a damaged member raises _Damaged, and then the next one is read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._packed = b""
+        self._member: zlib._Decompress | None = None
+        self._begun = False  # whether the member has given something
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = b""
+        while not content:
+            self._packed = self._packed or self._file.read(2**16)
+            if not self._packed:
+                if self._member is not None:
+                    raise EOFError
+                return 0
+            if self._member is None:
+                self._member, self._begun = zlib.decompressobj(zlib.MAX_WBITS | 16), False
+            try:
+                content = self._member.decompress(self._packed, len(buffer))
+            except zlib.error as error:
+                self._pass_over()
+                raise _Damaged(str(error).rpartition(": ")[2], before=not self._begun) from None
+            self._begun = self._begun or bool(content)
+            self._packed = self._member.unconsumed_tail
+            if self._member.eof:
+                self._packed, self._member = self._member.unused_data, None
+        buffer[: len(content)] = content
+        return len(content)
+
+    def _pass_over(self) -> None:
+        """Go on where the next member begins."""
+        self._member = None
+        self._packed = self._packed[1:]
+        while (place := self._packed.find(_MEMBER)) < 0:
+            more = self._file.read(2**16)
+            self._packed = self._packed[-2:] + more if more else b""
+            if not more:
+                return
+        self._packed = self._packed[place:]
+
+
+def _head(file: BinaryIO | io.BufferedReader) -> dict[str, str]:
     fields: dict[str, str] = {}
     size = 0
     while (line := file.readline(MOST_HEAD)).strip():
@@ -113,13 +216,8 @@ def _head(file: BinaryIO) -> dict[str, str]:
         fields[name.strip().lower()] = value.strip()
         size += len(line)
         if size > MOST_HEAD:
-            raise Unreadable("not a readable WARC: a record has too many headers")
+            raise _Damaged("a record has too many headers")
     return fields
-
-
-def _pass_over(file: BinaryIO, size: int) -> None:
-    while size and (piece := file.read(min(size, 2**20))):
-        size -= len(piece)
 
 
 class _Answer(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -26,6 +27,7 @@ from semsearch.utils.batches import batches
 
 T = TypeVar("T")
 router = APIRouter(prefix="/indexes/{name}/documents", tags=["documents"], route_class=JsonRoute)
+LISTED = 100  # documents that are read at once: each may have metadata of 1 MB
 UPLOADED = 256  # lines of an upload that are stored in one go, at most
 UPLOADED_BYTES = 2**21  # of these, apart from the last one
 MOST_NAMED = 1000  # of what was skipped in an upload
@@ -52,10 +54,15 @@ async def list_documents(
     offset: Annotated[int, Query(ge=0)] = 0,
     path: Annotated[Glob | None, Query(description="Only documents whose path matches this glob.")] = None,
 ) -> Response:
-    """The documents by id, without their texts."""
+    """The documents by id, without their texts. Each hundred is of one moment."""
 
     def listed(index: Index) -> JsonObject:
-        return {"schema": 1, "index": name, "documents": index.documents(path=path, limit=limit, offset=offset)}
+        pages = (
+            index.documents(path=path, limit=min(LISTED, limit - at), offset=offset + at)
+            for at in range(0, limit, LISTED)
+        )
+        full = itertools.takewhile(bool, pages)  # behind the last page all are empty
+        return {"schema": 1, "index": name, "documents": itertools.chain.from_iterable(full)}
 
     return await _read(service, caller, name, listed)
 

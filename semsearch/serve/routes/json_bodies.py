@@ -71,7 +71,10 @@ def _whole(digits: str) -> int:
 
 
 def json_response(content: JsonObject, status: int = 200) -> Response:
-    """An answer. Raises Refused, 413, where it would be longer than LONGEST_ANSWER and has several items."""
+    """An answer. Raises Refused, 413, where it would be longer than LONGEST_ANSWER and has several items.
+
+    Of an iterator in it, no more is read then.
+    """
     pieces, size, longest = [], 0, 0
     for piece in _pieces(content):
         pieces.append(piece)
@@ -93,7 +96,7 @@ def answerable(item: JsonObject) -> JsonObject:
 
 
 def _pieces(value: Any) -> Iterator[bytes]:
-    """The JSON of a value; each item of a list of objects or lists is a piece of its own."""
+    """The JSON of a value; each item of a list of objects or lists, and of an iterator, is a piece of its own."""
     if isinstance(value, dict) and any(map(_has_items, value.values())):
         mark = b"{"
         for key, inner in value.items():
@@ -107,10 +110,12 @@ def _pieces(value: Any) -> Iterator[bytes]:
             yield mark
             yield from _pieces(item)
             mark = b","
-        yield b"]"
+        yield b"[]" if mark == b"[" else b"]"
     else:
         yield to_json(answerable(value) if isinstance(value, dict) else value)
 
 
 def _has_items(value: Any) -> bool:
+    if isinstance(value, Iterator):
+        return True
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict | list)
