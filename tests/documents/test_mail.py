@@ -500,3 +500,10 @@ def test_a_message_of_apple_mail_is_read_without_its_state(tmp_path: Path) -> No
     state = b'<?xml version="1.0"?><plist><dict><key>flags</key></dict></plist>\n'
     path = written(tmp_path, "12.emlx", str(len(content)).encode() + b"   \n" + content + state)
     assert one(path).text == "Pump\n\nDie Größe ist 12."
+
+
+def test_a_mailbox_of_two_bytes_a_letter_is_refused_with_that_as_the_reason(tmp_path: Path) -> None:
+    content = f"From a@example.org Wed May  1 10:00:00 2024\n{message('Text.')}"
+    assert refusal(written(tmp_path, "a.mbox", content.encode("utf-16"))) == (
+        "a mailbox in UTF-16 or UTF-32; save it as UTF-8"
+    )

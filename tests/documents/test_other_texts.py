@@ -366,3 +366,20 @@ def test_words_that_a_format_has_folded_or_escaped_are_whole_and_lines_stay(
     name: str, content: str, text: str, tmp_path: Path
 ) -> None:
     assert one(written(tmp_path, name, content)).text == text
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("Größe 12\n".encode() + "Kühlraum\n".encode("cp1252"), "Größe 12\nKühlraum\n"),
+        ("Größe 12\nGröße 13\n".encode() + "Größ".encode()[:-1] + b"\n", "Größe 12\nGröße 13\nGrö\ufffd\n"),
+        ("Kühl 12\n".encode("cp1252") * 3 + "é\n".encode(), "Kühl 12\n" * 3 + "é\n"),
+        (b"The pump runs.\x1a", "The pump runs.\x1a"),
+    ],
+)
+def test_lines_in_two_character_sets_are_both_read(content: bytes, text: str, tmp_path: Path) -> None:
+    assert one(written(tmp_path, "a.log", content)).text == text
+
+
+def test_a_text_with_a_byte_of_zero_is_not_taken_for_one_of_two_bytes_a_letter(tmp_path: Path) -> None:
+    assert refusal(written(tmp_path, "a.txt", b"a\0b okapi " * 3)) == "binary file"

@@ -169,3 +169,8 @@ def test_of_a_page_of_few_lines_most_stay_whatever_other_pages_have(tmp_path: Pa
     found = one(tmp_path / "a.pdf")
     assert all(f"Card {n}\nTrue or false?\n{n} is a prime." in found.text for n in range(1, 7))
     assert found.text.count("Lesson") == 1 and "2 / 6" not in found.text
+
+
+def test_an_entry_of_the_outline_that_its_page_does_not_show_is_named(tmp_path: Path) -> None:
+    pdf(tmp_path / "a.pdf", [["Engines", "Text."]], [("Engines", 0), ("Okapi", 0)])
+    assert one(tmp_path / "a.pdf").omissions == (Omission("outline entry", 5),)

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from semsearch.documents.file_access import open_regular
 from semsearch.documents.parsing import mail_message
+from semsearch.documents.parsing.charset import as_utf8
 from semsearch.documents.parsing.records import Enclosed, Fields
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
@@ -56,6 +57,8 @@ def _messages(file: BinaryIO) -> Iterator[bytes]:
     line = file.readline(2**16).removeprefix(BOM_UTF8)
     while line and not line.strip():
         line = file.readline(2**16)
+    if as_utf8(line) is not line:
+        raise Unreadable("a mailbox in UTF-16 or UTF-32; save it as UTF-8")
     if not line.startswith(b"From "):
         raise Unreadable('not a mailbox: it does not begin with "From "')
     dated, patches = _BEGIN.match(line) is not None, _PATCH.match(line) is not None

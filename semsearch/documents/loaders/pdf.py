@@ -162,11 +162,15 @@ def _joined(pages: list[str], outline: dict[int, list[str]], writer: TextWriter)
     for number, page in enumerate(pages, start=1):
         writer.page(number, _CONTROL.sub(" ", _mend(page, compounds)))
     text, marks = writer.finish()
-    return text, tuple(_with_headings(text, marks, outline))
+    return text, tuple(_with_headings(text, marks, outline, writer))
 
 
-def _with_headings(text: str, pages: tuple[Mark, ...], outline: dict[int, list[str]]) -> Iterator[Mark]:
-    """The marks of the pages, and one for each entry of the outline that is found in the text of its page, in order."""
+def _with_headings(
+    text: str, pages: tuple[Mark, ...], outline: dict[int, list[str]], writer: TextWriter
+) -> Iterator[Mark]:
+    """The marks of the pages, and one for each entry of the outline that is found in the text of its page, in order;
+    the other entries are counted.
+    """
     heading: str | None = None
     ends = [mark.start for mark in pages[1:]] + [len(text)]
     for mark, end in zip(pages, ends, strict=True):
@@ -177,6 +181,8 @@ def _with_headings(text: str, pages: tuple[Mark, ...], outline: dict[int, list[s
             if match := spaced.search(text, at, end):
                 at, heading = match.start(), title
                 places[at] = title
+            else:
+                writer.omit("outline entry", title)
         yield from (Mark(start, mark.page, name) for start, name in places.items())
 
 

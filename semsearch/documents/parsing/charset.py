@@ -36,6 +36,7 @@ _NEVER_UTF8 = ("iso2022", "utf-7", "hz", *_WIDE)  # of 7 bits, or with NUL
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b\b")) + b"\x7f"
 _WESTERN = set("ÀÁÂÃÄÅÆÇÈÉÊËÍÎÏÑÓÔÕÖØÙÚÛÜßàáâãäåæçèéêëíîïñòóôõöøùúûüŒœŸ…‘’“”–—€«»°§£©®™•·´¿¡ºª½²³µ×\xa0")
 _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
+_END_OF_FILE = b"\x1a"  # of DOS
 LEAST_RUN = 8  # NUL bytes
 TEXT_PER_RUN = 4096  # bytes for each run but the first
 _ISO_2022_JP = re.compile(rb"\x1b\$[@B]")  # to two bytes a letter
@@ -60,12 +61,16 @@ def looks_binary(data: bytes) -> bool:
         sample = sample.replace(b"\0", b"")
         if not sample:
             return True
+    sample = sample.rstrip(_END_OF_FILE)
     return (len(sample) - len(sample.translate(None, _CONTROL))) * 50 > len(sample)
 
 
 def _wide(sample: bytes) -> str:
     """The codec of UTF-16 without a mark: every other byte is often 0, the others never; "" for anything else."""
     for name, high, low in (("utf-16-le", sample[1::2], sample[::2]), ("utf-16-be", sample[::2], sample[1::2])):
+        words = len(high.translate(None, bytes(range(32)))) if sample.isascii() else 0  # ASCII with a NUL now and then
+        if words * 10 > len(high):
+            continue
         if len(low) == len(high) and b"\0" not in low and high.count(0) * 20 > len(high):
             with suppress(UnicodeError):
                 text = sample[: len(sample) // 2 * 2].decode(name)
@@ -102,7 +107,10 @@ def decode(data: bytes) -> tuple[str, JsonObject]:
         raise Unreadable("binary file")
     encoding, certain = encoding_of(data, whole=True)
     note: JsonObject = {} if certain else {"charset": encoding}
-    text = data.decode(encoding, "replace").removeprefix("\ufeff")
+    mixed = None if certain or encoding.startswith(_WIDE) else _line_by_line(data)
+    if mixed is not None:
+        note["charset"] = "utf-8"
+    text = (data.decode(encoding, "replace") if mixed is None else mixed).removeprefix("\ufeff")
     if "\0" in text:
         if encoding.startswith("utf-16"):  # a byte order mark, but not its content
             raise Unreadable("binary file")
@@ -196,6 +204,24 @@ def _guess(data: bytes) -> str:
 
     best = from_bytes(sample, cp_isolation=_GUESSES).best()
     return best.encoding if best else "cp1252"
+
+
+def _line_by_line(data: bytes) -> str | None:
+    """The text of a file, as a log, to which programs have written in UTF-8 and in another character set; None for any
+    other: half of its lines with letters beyond ASCII are UTF-8, or any where the others are of Western Europe.
+    """
+    lines = data.split(b"\n")
+    texts = [line.decode("utf-8", "replace") for line in lines]
+    beyond = [at for at, line in enumerate(lines) if not line.isascii()]
+    broken = [at for at in beyond if "\ufffd" in texts[at]]
+    others = [at for at in broken if texts[at].replace("\ufffd", "").isascii()]
+    rest = b"\n".join(lines[at] for at in others)
+    if len(broken) == len(beyond) or (2 * len(broken) > len(beyond) and not _is_western(rest)):
+        return None
+    codec = _guess(rest)
+    for at in others:
+        texts[at] = lines[at].decode(codec, "replace")
+    return "\n".join(texts)
 
 
 def _mostly_utf8(sample: bytes) -> bool:
