@@ -114,6 +114,11 @@ def index_folder(name: str | Path, below: Path | None = None) -> Path:
     return home(below) / name
 
 
+def judgements_file(folder: Path) -> Path:
+    """The file beside an index with what a person said of its hits."""
+    return folder.parent / ".judgements" / f"{folder.name}.json"
+
+
 def data_folder(explicit: Path | None = None) -> Path:
     """The folder of public test sets: `explicit`, else SEMSEARCH_DATA. Raises UsageError where neither is set."""
     folder = explicit or os.environ.get(DATA)

@@ -4,11 +4,14 @@
 
 Pages come from Debian's packages manpages-de, manpages-fr and so on, which apt-get downloads once. Of each language 120
 are drawn, or what there is; one line asks (what NAME says of the page), the first 1,000 characters after the section
-NAME answer, and the figure is the mean reciprocal rank x 100 of the right page by cosine. Words play no part.
+NAME answer, and the figure is the mean reciprocal rank x 100 of the right page by cosine. Words play no part. There are
+no pages in Arabic and Korean: sections of the Debian Administrator's Handbook and their headings stand for the former,
+pages of GNOME's help and their summaries for the latter.
 """
 
 from __future__ import annotations
 
+import html
 import random
 import re
 import sys
@@ -20,6 +23,7 @@ import numpy as np
 from scripts.shared import debian, figures
 from semsearch import Encoder
 from semsearch.settings import cache_file
+from semsearch.utils.languages import detection
 
 PAGES, LETTERS, LEAST = 120, 1000, 300
 SHORTEST = 8  # letters of a line that asks
@@ -33,7 +37,10 @@ PACKAGES: Mapping[str, Sequence[str]] = {
     "pt": ("manpages-pt-br", "manpages-pt-br-dev"),
     **{each: (f"manpages-{each}", f"manpages-{each}-dev") for each in _WITH_LIBRARIES.split()},
     **{each: (f"manpages-{each}",) for each in ("da", "fi", "hu", "tr")},
+    "ar": ("debian-handbook",),
+    "ko": ("gnome-user-docs",),
 }
+HEADING = re.compile(r'<h\d class="title">(.*?)</h\d>', re.DOTALL)
 FOLDERS = {"zh": ("zh_CN",), "pt": ("pt_BR",), "en": ("man1", "man2", "man3", "man4", "man5", "man7", "man8")}
 ENCODERS = ("default", "multilingual")
 SPELLED = {"-": "-", "e": "\\", "(aq": "'", "(dq": '"', "(oq": "‘", "(cq": "’", "(lq": "“", "(rq": "”", "(em": "—"}
@@ -79,11 +86,12 @@ def reciprocal_rank(encoder: Encoder, pages: Sequence[Page]) -> float:
 
 def drawn(language: str) -> list[Page]:
     """120 pages of the language, or all there are: always the same ones of a version of the packages."""
-    pages = {page.asks: page for package in PACKAGES[language] for page in read(package, language)}
+    pages_of = {"ar": handbook, "ko": help_pages}.get(language, man_pages)
+    pages = {page.asks: page for package in PACKAGES[language] for page in pages_of(package, language)}
     return random.Random(0).sample([pages[line] for line in sorted(pages)], min(PAGES, len(pages)))
 
 
-def read(package: str, language: str) -> Iterator[Page]:
+def man_pages(package: str, language: str) -> Iterator[Page]:
     """The pages of a package in the language that have a line to ask and a text to answer."""
     folders = "|".join(FOLDERS.get(language, (language,)))
     for path, content in debian.contents(package):
@@ -92,6 +100,36 @@ def read(package: str, language: str) -> Iterator[Page]:
             untranslated = language != "en" and ENGLISH.search(page.asks)
             if len(page.asks) >= SHORTEST and len(page.answers) >= LEAST and not untranslated:
                 yield page
+
+
+def handbook(package: str, language: str) -> Iterator[Page]:
+    """The sections of the handbook that are translated, each with its heading."""
+    for path, content in debian.contents(package):
+        if re.search(rf"/html/{language}-\w+/[^/]+\.html$", path):
+            _, *parts = HEADING.split(content.decode("utf-8"))
+            for heading, below in zip(parts[::2], parts[1::2], strict=True):
+                yield from translated(re.sub(r"^[\w.]*\d\.\s+", "", text_of(heading)), below, language)
+
+
+def help_pages(package: str, language: str) -> Iterator[Page]:
+    """The pages of GNOME's help, each with its summary."""
+    for path, content in debian.contents(package):
+        if re.search(rf"/help/{language}/gnome-help/[^/]+\.page$", path):
+            head, _, body = content.decode("utf-8").partition("</info>")
+            if summary := re.search(r"<desc>(.*?)</desc>", head, re.DOTALL):
+                yield from translated(text_of(summary[1]), body, language)
+
+
+def translated(asks: str, markup: str, language: str) -> Iterator[Page]:
+    """The page, where both of its texts are in the language and long enough."""
+    page = Page(asks, text_of(markup)[:LETTERS])
+    languages = {detection.language(each) for each in (asks, page.answers)}
+    if languages == {language} and len(asks) >= SHORTEST and len(page.answers) >= LEAST:
+        yield page
+
+
+def text_of(markup: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", "", markup)).split())
 
 
 def parsed(source: str) -> Page:

@@ -3,7 +3,7 @@
     python -m scripts.bench.strength                       all seven collections
     python -m scripts.bench.strength scifact peps          some of them
     python -m scripts.bench.strength --home DIR            keep the indexes there for the next run
-    python -m scripts.bench.strength --languages           man pages in eleven languages, with multilingual
+    python -m scripts.bench.strength --languages           man pages in thirteen languages, with multilingual
 
 Each collection is indexed with default settings and searched in hybrid mode. Its questions are its test queries; for
 PEPs and the httpd manual those of tests/fixtures/questions, and the titles of the documents. Foreign questions are 200
@@ -26,7 +26,7 @@ from pathlib import Path
 from scripts.bench import languages
 from scripts.shared import figures
 from scripts.shared.places import CHECKOUT, DATA, SAMPLE
-from semsearch import Document, Encoder, Index, SemsearchError, admin
+from semsearch import Document, Encoder, Index, Results, SemsearchError, admin
 from semsearch.evaluation import report, retrieval
 
 SUBJECTS = {
@@ -42,7 +42,7 @@ FILES = {"peps": DATA / "docs_peps_rst", "httpd": DATA / "docs_httpd_html", "sam
 ASKED = CHECKOUT / "tests" / "fixtures" / "questions"
 QUESTIONS = {"peps": ASKED / "peps.tsv", "httpd": ASKED / "httpd.tsv", "sample": SAMPLE / "queries.tsv"}
 CHOSEN_ON = ("scifact train", "medquad", "peps")
-LANGUAGES = ("en", "de", "fr", "es", "it", "nl", "pl", "pt", "ru", "zh", "ja")
+LANGUAGES = ("en", "de", "fr", "es", "it", "nl", "pl", "pt", "ru", "zh", "ja", "ko", "ar")
 FOREIGN = 200
 BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99, 0.999, 1.0)
 
@@ -71,8 +71,11 @@ class Row:
     refused: int
     right: int
     right_refused: int
+    wrong_strong: int  # first hits that are not judged relevant, and called strong
     foreign: int
     accepted: int
+    foreign_strong: int
+    weak_above_strong: int  # answers to own and foreign questions with such a pair among their ten hits
 
 
 def index(name: str, encoder: Encoder, home: Path) -> Index:
@@ -107,7 +110,7 @@ def questions(name: str, opened: Index) -> Iterator[Questions]:
 
 def measure(opened: Index, own: Questions, foreign: Sequence[str], hits: list[tuple[float, bool]]) -> Row:
     """Search for own and foreign questions; judged hits are added to `hits` as (strength, relevant)."""
-    refused = right = right_refused = 0
+    refused = right = right_refused = wrong_strong = upside_down = 0
     for query, text in own.texts.items():
         results = opened.search(text)
         relevant = {document for document, grade in own.qrels.get(query, {}).items() if grade > 0}
@@ -115,11 +118,33 @@ def measure(opened: Index, own: Questions, foreign: Sequence[str], hits: list[tu
         refused += not results.good_match
         right += first
         right_refused += first and not results.good_match
+        wrong_strong += not first and _is_strong(results)
+        upside_down += _has_weak_above_strong(results)
         if own.split != "titles":
             hits += [(hit.strength or 0.0, hit.document in relevant) for hit in results]
-    accepted = sum(opened.search(text).good_match for text in foreign)
-    passages = opened.info()["passages"]
-    return Row(own.name, passages, len(own.texts), refused, right, right_refused, len(foreign), accepted)
+    answers = [opened.search(text) for text in foreign]
+    return Row(
+        own.name,
+        opened.info()["passages"],
+        len(own.texts),
+        refused,
+        right,
+        right_refused,
+        wrong_strong,
+        len(foreign),
+        sum(results.good_match for results in answers),
+        sum(map(_is_strong, answers)),
+        upside_down + sum(map(_has_weak_above_strong, answers)),
+    )
+
+
+def _is_strong(results: Results) -> bool:
+    return bool(results) and results[0].match == "strong"
+
+
+def _has_weak_above_strong(results: Results) -> bool:
+    words = [hit.match for hit in results]
+    return "weak" in words and "strong" in words[words.index("weak") :]
 
 
 def in_language(language: str, encoder: Encoder, home: Path) -> Iterator[Row]:
@@ -163,7 +188,7 @@ def diagram(hits: Sequence[tuple[float, bool]], file: Path) -> None:
 def arguments() -> argparse.Namespace:
     parser = figures.arguments(__doc__)
     parser.add_argument("collections", nargs="*", default=list(SUBJECTS), metavar="COLLECTION")
-    parser.add_argument("--languages", action="store_true", help="man pages in eleven languages instead")
+    parser.add_argument("--languages", action="store_true", help="man pages in thirteen languages instead")
     parser.add_argument("-m", "--model", help="encoder: a name or a folder (default, or multilingual for --languages)")
     parser.add_argument("--home", type=Path, help="keep the indexes in this folder")
     parser.add_argument("--diagram", type=Path, help="write the reliability diagram to this PNG file")
@@ -188,7 +213,8 @@ def main() -> None:
                 for own in questions(name, opened):
                     rows.append(measure(opened, own, foreign, hits))
                     print(rows[-1], file=sys.stderr)
-    head = ["questions", "passages", "own", "told no good match", "right first", "of those", "foreign", "accepted"]
+    head = ["questions", "passages", "own", "told no good match", "right first", "of those", "wrong first, strong"]
+    head += ["foreign", "accepted", "strong", "weak above strong"]
     note = f"Chosen on {', '.join(CHOSEN_ON)}. Encoder {encoder.name} ({encoder.fingerprint})."
     text = report.markdown(head, [_shown(row) for row in rows])
     figures.show(text, note, {"encoder": encoder.info, "rows": [vars(row) for row in rows]}, chosen.output)
@@ -211,8 +237,11 @@ def _shown(row: Row) -> list[str]:
         _percent(row.refused, row.own),
         str(row.right),
         _percent(row.right_refused, row.right),
+        _percent(row.wrong_strong, row.own),
         str(row.foreign),
         _percent(row.accepted, row.foreign),
+        _percent(row.foreign_strong, row.foreign),
+        str(row.weak_above_strong),
     ]
 
 

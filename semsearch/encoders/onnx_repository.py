@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from semsearch.errors import UsageError
-from semsearch.models import hf_config, safetensors_files, st_config, tokenizer_files
+from semsearch.models import hf_config, model_card, safetensors_files, st_config, tokenizer_files
 from semsearch.models.bundle import GRAPH, Bundle
 from semsearch.models.model_ref import Reference
 from semsearch.prompts import Prompt
@@ -48,9 +48,10 @@ def describe(folder: Path, reference: Reference, *, name: str = "", source: str 
         weights_sha256=safetensors_files.sha256(folder / file),
         tokenizer=words.file,
         tokenizer_sha256=words.sha256,
-        licence=hf_config.licence(folder),
+        licence=model_card.licence(folder),
         source=source,
         tokens=words.tokens,
+        languages=model_card.languages(folder),
         config_sha256=safetensors_files.combine_hashes(data.values()) if data else "",
         origin={"files": data},
         folder=folder.resolve(),

@@ -20,11 +20,10 @@ from semsearch.evaluation.retrieval import Qrels, check_texts
 from semsearch.types import JsonObject
 from semsearch.utils import atomic_write
 
-FOLDER = ".judgements"
-SUFFIX = ".json"
 QUERIES, QRELS = "queries.jsonl", "qrels.txt"  # the files of `export`
 PATIENCE = 10.0  # seconds to wait for another process that writes
 Graded = dict[str, dict[str, int]]  # question -> document id -> grade
+Strengths = dict[str, dict[str, float]]  # question -> document id -> the strength of the hit that was judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +46,30 @@ class Judgements:
     """
 
     def __init__(self, index: str | Path, home: Path | None = None) -> None:
-        folder = settings.index_folder(index, home)
-        self.file = folder.parent / FOLDER / f"{folder.name}{SUFFIX}"
+        self.file = settings.judgements_file(settings.index_folder(index, home))
 
     def grades(self) -> Graded:
         """The grade of each judged document, by question, the oldest question first. Raises Corrupt."""
+        return self._read()[0]
+
+    def rejected(self) -> list[float]:
+        """Of every question with judged hits of which none helps, the strength of the strongest. Raises Corrupt."""
+        graded, strengths = self._read()
+        unhelped = (text for text, of in graded.items() if all(grade <= 0 for grade in of.values()))
+        return [max(strengths[text].values()) for text in unhelped if strengths.get(text)]
+
+    def _read(self) -> tuple[Graded, Strengths]:
         try:
-            content = json.loads(self.file.read_text(encoding="utf-8"))
-            return {
-                str(each["text"]): {str(document): int(grade) for document, grade in each["grades"].items()}
-                for each in content["questions"]
+            questions = json.loads(self.file.read_text(encoding="utf-8"))["questions"]
+            graded = {
+                str(each["text"]): {str(one): int(grade) for one, grade in each["grades"].items()} for each in questions
+            }
+            return graded, {
+                str(each["text"]): {str(one): float(value) for one, value in each.get("strengths", {}).items()}
+                for each in questions
             }
         except FileNotFoundError:
-            return {}
+            return {}, {}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             fix = "Repair the file, or move it away to begin anew."
             raise Corrupt(f"the judgements in {self.file} cannot be read: {error}.", fix) from error
@@ -68,26 +78,27 @@ class Judgements:
         """The grade of each document that was judged for this question. Raises Corrupt."""
         return self.grades().get(_normal(question), {})
 
-    def judge(self, question: str, document: str, grade: int | None) -> None:
-        """Keep the grade of a document for a question; None takes it back.
+    def judge(self, question: str, document: str, grade: int | None, strength: float | None = None) -> None:
+        """Keep the grade of a document for a question; None takes it back. `strength` is that of the hit.
 
         Raises UsageError for a question without a word, Locked, Corrupt, OSError.
         """
         text = _normal(question)
         if not text:
             raise UsageError("a judgement needs a question.", "Search for something, then judge its hits.")
-        with self._changed() as graded:
-            of = graded.setdefault(text, {})
-            if grade is None:
-                of.pop(document, None)
-            else:
-                of[document] = grade
-            if not of:
+        with self._changed() as (graded, strengths):
+            graded.setdefault(text, {}).pop(document, None)
+            strengths.setdefault(text, {}).pop(document, None)
+            if grade is not None:
+                graded[text][document] = grade
+                if strength is not None:
+                    strengths[text][document] = round(strength, 4)
+            if not graded[text]:
                 del graded[text]
 
     def forget(self, question: str | None = None) -> None:
         """Drop a question with its judgements; without one, all of them. Raises Locked, Corrupt, OSError."""
-        with self._changed() as graded:
+        with self._changed() as (graded, _):
             for text in list(graded) if question is None else [_normal(question)]:
                 graded.pop(text, None)
 
@@ -97,7 +108,7 @@ class Judgements:
         Raises UsageError for a judged query without text, and Locked, Corrupt, OSError.
         """
         check_texts(queries, qrels)
-        with self._changed() as graded:
+        with self._changed() as (graded, _):
             for query, grades in qrels.items():
                 graded.setdefault(_normal(queries[query]), {}).update(grades)
         return sum(map(len, qrels.values()))
@@ -139,12 +150,12 @@ class Judgements:
 
     def renamed(self, new: str) -> None:
         """Follow the index to its new name. Judgements that are there already stay as they are. Raises OSError."""
-        target = self.file.with_name(f"{new}{SUFFIX}")
+        target = self.file.with_stem(new)
         if self.file.exists() and not target.exists():
             self.file.rename(target)
 
     @contextmanager
-    def _changed(self) -> Iterator[Graded]:
+    def _changed(self) -> Iterator[tuple[Graded, Strengths]]:
         """The judgements, to be changed; they are on disk at the end."""
         from filelock import FileLock, Timeout  # 90 ms to import, and readers need no lock
 
@@ -152,9 +163,11 @@ class Judgements:
         self.file.parent.chmod(0o700)
         try:
             with FileLock(self.file.with_suffix(".lock"), timeout=PATIENCE):
-                graded = self.grades()
-                yield graded
-                questions: list[JsonObject] = [{"text": text, "grades": of} for text, of in graded.items()]
+                graded, strengths = self._read()
+                yield graded, strengths
+                questions: list[JsonObject] = [
+                    {"text": text, "grades": of, "strengths": strengths.get(text, {})} for text, of in graded.items()
+                ]
                 content = json.dumps({"schema": 1, "questions": questions}, ensure_ascii=False, indent=1)
                 atomic_write.write_text(self.file, content + "\n")
         except Timeout:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, Self, Unpack, cast, overloa
 from semsearch import analysis, chunking, indexing, search, settings
 from semsearch import documents as document_files
 from semsearch.errors import NotFound, UnknownName, UsageError
-from semsearch.index import reading
+from semsearch.index import marked_hits, reading
 from semsearch.index.open_store import OpenStore, encoder_of
 from semsearch.index.threads import in_a_thread
 from semsearch.search.current_space import CurrentSpace
@@ -222,13 +222,13 @@ class Index:
         """
         if isinstance(query, (str, Query)):
             own = None if vector is None else own_rows(vector, 1, self.store.space.dim)
-            one = make_query(query, fields)
+            one = marked_hits.with_level(make_query(query, fields), self.path)
             return self.store.current.searched(lambda searcher: searcher.search(one, own))
         if vector is not None:
             raise UsageError("a vector belongs to one query.", "Search for each query by itself.")
         if not isinstance(query, Iterable):
             raise UsageError(f"a query is a text or a Query, not {query!r}.", 'For example: search("how do I …").')
-        several_queries = [make_query(one, fields) for one in query]
+        several_queries = [marked_hits.with_level(make_query(one, fields), self.path) for one in query]
         return self.store.current.searched(lambda searcher: searcher.search_all(several_queries))
 
     async def asearch(

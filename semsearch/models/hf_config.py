@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from semsearch.errors import MissingExtra, NotFound, UsageError
-from semsearch.models import methods, safetensors_files, st_config, tokenizer_files
+from semsearch.models import methods, model_card, safetensors_files, st_config, tokenizer_files
 from semsearch.models.bundle import Bundle
 from semsearch.models.model_ref import Reference
 from semsearch.models.st_config import Pipeline
@@ -117,9 +117,10 @@ def describe(folder: Path, reference: Reference, *, name: str = "", source: str 
         weights_sha256="",
         tokenizer=str(PurePosixPath(model.below, words.file)),
         tokenizer_sha256=words.sha256,
-        licence=licence(folder),
+        licence=model_card.licence(folder),
         source=source,
         tokens=words.tokens,
+        languages=model_card.languages(folder),
         config_sha256=config_hash(model),
         folder=folder.resolve(),
     )
@@ -256,14 +257,3 @@ def config_hash(model: ModelConfig) -> str:
     code = sorted(model.folder.glob("*.py")) if "auto_map" in model.config else []
     content = json.dumps([settings, [safetensors_files.sha256(each) for each in code]], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()
-
-
-def licence(folder: Path) -> str:
-    """The licence named in the front matter of README.md, or ""."""
-    try:
-        text = (folder / "README.md").read_text(encoding="utf-8", errors="replace")[:20_000]
-    except OSError:
-        return ""
-    head = re.match(r"---\s*\n(.*?)\n---", text, re.DOTALL)
-    line = re.search(r"^license:[ \t]*([\w.+-]+)[ \t]*$", head[1], re.MULTILINE) if head else None
-    return line[1] if line else ""

@@ -99,9 +99,7 @@ def check(query: Query, *, has_vector: bool = False) -> None:
     if query.alpha is not None:
         between("alpha", query.alpha, 0, 1, "1 uses only the cosine, 0 only the words.")
     between("the minimum strength", query.min_strength, 0, 1, "Try 0.9.")
-    between(
-        "abstain", query.abstain, 0.001, 0.5, "It is a share of questions without an answer here: 0.05 for one in 20."
-    )
+    check_abstain(query)
     _check_parts(query)
     _check_reranking(query)
     letters = len(query.text) + sum(map(len, query.must)) + sum(len(text) for text, _ in (*query.more, *query.less))
@@ -115,6 +113,12 @@ def check(query: Query, *, has_vector: bool = False) -> None:
         raise UsageError("the query is empty.", "Pass a text to search for.")
     if query.mode == "keyword" and not (query.text.strip() or query.more):
         raise UsageError("a keyword search needs words.", "Pass a text, or use the semantic mode.")
+
+
+def check_abstain(query: Query) -> None:
+    """Raises UsageError for an `abstain` that is no share."""
+    fix = "It is a share of questions without an answer here: 0.05 for one in 20."
+    between("abstain", query.abstain, 0.001, 0.5, fix)
 
 
 def _check_parts(query: Query) -> None:

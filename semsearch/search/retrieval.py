@@ -27,6 +27,7 @@ class Candidates:
     `coverage`: the share of the query that their words cover, None where no words were searched for. `complete`:
     passages with all telling words of the query. `fused`: their order in a hybrid search, before passages
     of one document add up; None where one channel decides. `plan`: how they were found. `warnings`: for the user.
+    `is_absent`: what the query names by a number is in no passage.
     """
 
     cosine: Mapping[int, float]
@@ -36,6 +37,7 @@ class Candidates:
     fused: fusion.Fused | None
     plan: JsonObject
     warnings: tuple[str, ...]
+    is_absent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ def retrieve(
             f"no passage has the word {typed!r}; {similar!r} was searched for instead."
             for typed, similar in lexical.corrected.items()
         )
+        if lexical.absent:
+            warnings += (f"no passage has {', '.join(lexical.absent)}, which most of the query is about.",)
     fused = None
     if query.mode == "hybrid" and (query.text.strip() or query.more):
         alpha = fusion.ALPHA if query.alpha is None else query.alpha
@@ -96,6 +100,7 @@ def retrieve(
         fused,
         plan,
         warnings,
+        is_absent=lexical is not None and bool(lexical.absent),
     )
 
 

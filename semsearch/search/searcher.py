@@ -305,8 +305,9 @@ class Searcher:
             passages=state.passages,
             languages=languages,
         ).tolist()
+        most = strength.ABSENT if candidates.is_absent else 1.0
         return {
-            one: max(value, strength.ALL_WORDS) if one in candidates.complete else value
+            one: max(value, strength.ALL_WORDS) if one in candidates.complete else min(value, most)
             for one, value in zip(ids, values, strict=True)
         }
 

@@ -61,7 +61,8 @@ class Lexical(NamedTuple):
 
     `coverage`, n numbers in 0 … 1, is the share of the query's information that the words of a passage cover;
     `complete` are the passages with every word of the query that stands in at most half of all passages. `corrected`
-    has the words that no passage has, each with the word that was searched for instead.
+    has the words that no passage has, each with the word that was searched for instead. `absent` are words with digits
+    that no passage has, where they are most of the query: a number, a code or a year that is not here.
     """
 
     ids: list[int]
@@ -69,6 +70,7 @@ class Lexical(NamedTuple):
     coverage: list[float]
     complete: frozenset[int]
     corrected: Mapping[str, str] = {}
+    absent: Sequence[str] = ()
 
 
 class Opened(Protocol):

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,8 +40,11 @@ if TYPE_CHECKING:
     from semsearch.types import Match
 
 STRONG, LIKELY = 0.99, 0.9
+PRIOR = 20  # questions with strengths of every size, which stand for the null distribution beside those of a person
+NEXT = 0.0001  # to the strength above one, as strengths are shown
 CHANCE = 0.5  # below, a question without an answer here finds something as near more often than not
 ALL_WORDS = 0.95  # the least strength of a passage with all telling words of the query, whatever its cosine
+ABSENT = 0.49  # the most where no passage has the number that the query is about: weak, whatever is accepted
 WORDS = 6.0  # what all words of a query count for, in scales of the cosine; chosen as docs/strength.md says
 LEAST_PASSAGES = 100
 LOW, HIGH = 0.1, 0.4  # the quantiles that location and scale are read from
@@ -138,6 +142,22 @@ def match(strength: float | None, likely: float = LIKELY) -> Match:
     if strength is None or strength < likely:
         return "weak"
     return "strong" if strength >= max(STRONG, likely) else "likely"
+
+
+def tightened(abstain: float, rejected: Sequence[float]) -> float:
+    """The share of unanswerable questions to accept where a person found no answer in hits so strong, one a question.
+
+    At most `abstain`: the least level above which no larger share of them is, together with PRIOR unanswerable
+    questions, whose strengths are spread evenly. Hits that are strong are accepted in any case.
+
+    >>> tightened(0.1, []), tightened(0.1, [0.97] * 3), tightened(0.1, [0.4] * 3)
+    (0.1, 0.0299, 0.1)
+    """
+    number = PRIOR + len(rejected)
+    steps = enumerate(pairwise([0.0, *sorted(rejected), 1.0]))  # between two strengths, the share grows evenly
+    levels = ((max(low + NEXT, ((1 - abstain) * number - at) / PRIOR), high) for at, (low, high) in steps)
+    level = next((level for level, high in levels if level < high), 1.0)
+    return min(abstain, round(1 - min(level, STRONG), 6))
 
 
 @lru_cache(maxsize=64)  # an index asks for its own at every search

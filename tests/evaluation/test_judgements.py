@@ -180,3 +180,21 @@ def test_a_copy_of_a_judged_document_counts_as_judged(home: Path) -> None:
         index.add([Document("copy.txt", DOCUMENTS[1].text)])
         found = evaluate_search(index.search, {"q": "spark plug"}, {"q": {"petrol.txt": 1}}, "keyword")
     assert found["judged@10"] == 1.0 and found["MRR@10"] == 1.0
+
+
+def test_where_likely_hits_did_not_help_fewer_hits_are_likely(home: Path) -> None:
+    with Index.open("notes", home=home) as index:
+        before = index.search("which engine has a spark plug")
+        strength = before[0].strength
+        assert before.good_match and strength is not None and before.query.abstain == 0.1
+        kept = Judgements("notes", home)
+        for n in range(4):
+            kept.judge(f"question {n}", "petrol.txt", 0, 0.96)
+        after = index.search("which engine has a spark plug")
+        assert after.query.abstain < 0.04
+        assert index.search("a spark", abstain=0.01).query.abstain == 0.01
+        for n in range(4):  # helped after all
+            kept.judge(f"question {n}", "diesel.txt", 1, 0.9)
+        assert index.search("which engine has a spark plug").query.abstain == 0.1
+        with pytest.raises(UsageError, match="abstain"):
+            index.search("a spark", abstain=2)

@@ -127,6 +127,26 @@ def test_the_licence_is_that_of_the_readme(bert: Path) -> None:
     assert described(bert).licence == "apache-2.0"
 
 
+@pytest.mark.parametrize(
+    ("stated", "languages"),
+    [
+        ("language: en", ("en",)),
+        ("language:\n- de\n- en", ("de", "en")),
+        ("language:\n  - zh-Hant\n  - 'ja'", ("zh", "ja")),
+        ('language: ["fr", "it"]', ("fr", "it")),
+        ("languages: [pt]", ("pt",)),
+        ("language: multilingual", ()),
+        ("language:\n- en\n- is", ()),  # Icelandic cannot be told from its neighbours, so nothing is unread
+        ("tags:\n- en", ()),
+    ],
+)
+def test_the_languages_are_those_of_the_model_card(bert: Path, stated: str, languages: tuple[str, ...]) -> None:
+    before = described(bert)
+    (bert / "README.md").write_text(f"---\n{stated}\nlicense: mit\ntags:\n- sentence-similarity\n---\n# A model\n")
+    assert described(bert).languages == languages
+    assert described(bert).fingerprint == before.fingerprint
+
+
 # What tells one from another
 
 

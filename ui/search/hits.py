@@ -169,8 +169,9 @@ def _judge(shown: Shown, key: str, grade: object) -> None:
     if place is None or isinstance(grade, bool) or not (grade is None or grade in (0, 1)) or _judged(shown) is None:
         return
     document = str(pool.index(place[0]).get(place[1])["document"])
+    strength = next((each.hit.strength for each in shown.hits if each.key == key), None)
     try:
-        Judgements(place[0]).judge(shown.query.text, document, None if grade is None else int(grade == 1))
+        Judgements(place[0]).judge(shown.query.text, document, None if grade is None else int(grade == 1), strength)
     except OSError as error:
         raise SemsearchError(f"The mark could not be kept: {error.strerror or error}.") from None
 

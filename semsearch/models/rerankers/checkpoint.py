@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from semsearch.errors import UsageError
-from semsearch.models import hf_config, safetensors_files, st_config, tokenizer_files
+from semsearch.models import hf_config, model_card, safetensors_files, st_config, tokenizer_files
 from semsearch.models.rerankers.manifest import RerankerBundle
 from semsearch.types import JsonMapping
 from semsearch.utils.file_contents import read_object
@@ -48,7 +48,7 @@ def describe(folder: Path, *, name: str = "", source: str = "") -> RerankerBundl
         weights_sha256=safetensors_files.identity(model.folder / weights),
         tokenizer=words.file,
         tokenizer_sha256=words.sha256,
-        licence=hf_config.licence(folder),
+        licence=model_card.licence(folder),
         source=source,
         config_sha256=hf_config.config_hash(model),
         folder=folder.resolve(),

@@ -37,6 +37,8 @@ ALWAYS = 8  # words that are searched however frequent they are
 POSTINGS = 20_000  # beyond ALWAYS, rarest first, until the words occur in this many passages: FTS5 scores each in 4 µs
 MOST_GRAMS = 8  # short CJK runs that are looked up
 ENGLISH = "en"
+SHORTEST_NAME = 3  # characters of a number that names something; a shorter one counts
+NAMED = 0.4  # a number and two other words: "invoice roof 4711"
 MOST_CORRECTED = 4  # words of a query: 20 ms each at 100,000 known words
 
 
@@ -111,8 +113,9 @@ def search(matching: Matching[P], words: Sequence[str], k: int) -> Lexical:
     inflected = {word: {word: counts[word]} | matching.counts("passages_fts", others) for word, others in forms.items()}
     ids, scores = matching.ordered(_scored(matching, runs, spaced, counts, inflected, k), k)
     whole = (max(scores, default=0.0) if runs else _information(matching, counts, inflected)) or 1.0
-    complete = _complete(matching, ids, runs, counts)
-    return Lexical(ids, scores, [min(1.0, score / whole) for score in scores], complete, corrected)
+    coverage = [min(1.0, score / whole) for score in scores]
+    absent = () if runs else _absent_names(matching, counts, whole)
+    return Lexical(ids, scores, coverage, _complete(matching, ids, runs, counts), corrected, absent)
 
 
 def _inflected(words: Sequence[str]) -> bool:
@@ -221,6 +224,17 @@ def _information(matching: Matching[P], counts: Mapping[str, int], inflected: Ma
     size = matching.size("passages_fts")
     having = {**counts, **{word: min(size, sum(forms.values())) for word, forms in inflected.items()}}
     return sum(bm25.idf(size, n) for n in sorted(having.values())[:MOST_WORDS])
+
+
+def _absent_names(matching: Matching[P], counts: Mapping[str, int], whole: float) -> tuple[str, ...]:
+    """The words with digits that no passage has, where they are NAMED of the information of a query or more.
+
+    Other words may be said in another way; a number is in a passage or it is not.
+    """
+    absent = [
+        word for word, n in counts.items() if not n and len(word) >= SHORTEST_NAME and any(map(str.isdigit, word))
+    ]
+    return tuple(absent) if len(absent) * bm25.idf(matching.size("passages_fts"), 0) >= NAMED * whole else ()
 
 
 def _grams(runs: Sequence[str], n: int) -> list[str]:
