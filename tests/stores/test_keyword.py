@@ -275,6 +275,13 @@ def test_a_passage_covers_the_share_of_the_query_that_its_words_carry(store: Loc
     assert same == [1.0]  # function words are not
 
 
+def test_in_unspaced_scripts_a_few_letters_in_common_cover_little(store: LocalWriter) -> None:
+    for text in ("如何修理漏水", "日本の首都"):
+        assert lexical.search(store.connection.raw, text, 1).coverage == [1.0]
+    for text in ("如何缴纳个人所得税", "水の都ヴェネツィアの首都"):
+        assert max(lexical.search(store.connection.raw, text, 1).coverage) < 0.5
+
+
 def test_shares_fall_with_the_scores_and_lie_between_none_and_all(store: LocalWriter) -> None:
     for text in ("sunlight bread October", "修理", "用Python写程序 diesel", "the"):
         _, scores, shares, *_ = lexical.search(store.connection.raw, text, 8)

@@ -105,6 +105,14 @@ def test_what_another_version_has_recorded_is_measured_anew(numbers: tuple[float
     assert NullDistribution.recorded(numbers, 10) is None
 
 
+def test_what_was_measured_in_chinese_while_any_passage_covered_a_query_is_measured_anew() -> None:
+    null = measured(cosines_of()).joined(measured(cosines_of(seed=2), language="zh"))
+    older = list(null.numbers)
+    older[strength.ROW] = float(int.from_bytes(b"zh"))
+    recorded = NullDistribution.recorded(older, null.passages)
+    assert recorded is not None and recorded.languages == ("en",)
+
+
 def test_an_index_whose_best_hits_are_all_alike_has_strengths() -> None:
     null = measured(np.zeros((10, 2, 1)), 1)
     lower, alike, higher = strengths(null, np.array([-0.1, 0.0, 0.5]), 1)

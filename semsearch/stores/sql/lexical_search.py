@@ -98,8 +98,8 @@ def search(matching: Matching[P], words: Sequence[str], k: int) -> Lexical:
 
     Words in more than half of the passages are uninformative and left out while others match, function words of English
     wherever there are others. Forms of a word count as the word. A coverage of 1 is the bm25 of a passage of average
-    length that has every word once; a word that no passage has lowers it most. In unspaced scripts, where words are not
-    known, the best passage has 1.
+    length that has every word once, and in unspaced scripts, where words are not known, every trigram; one that no
+    passage has lowers it most.
     """
     runs = [word for word in words if has_cjk(word)]
     spaced = [word for word in words if not has_cjk(word)]
@@ -112,9 +112,11 @@ def search(matching: Matching[P], words: Sequence[str], k: int) -> Lexical:
     counts = {word: n for word, n in counts.items() if word not in corrected} | of_corrected
     inflected = {word: {word: counts[word]} | matching.counts("passages_fts", others) for word, others in forms.items()}
     ids, scores = matching.ordered(_scored(matching, runs, spaced, counts, inflected, k), k)
-    whole = (max(scores, default=0.0) if runs else _information(matching, counts, inflected)) or 1.0
+    whole = _information(matching, counts, inflected) + _of_trigrams(matching, runs) or 1.0
+    if has_short := any(len(run) < 3 for run in runs):  # what a letter or two tell is not known
+        whole = max(whole, *scores, 0.0)
     coverage = [min(1.0, score / whole) for score in scores]
-    absent = () if runs else _absent_names(matching, counts, whole)
+    absent = () if has_short else _absent_names(matching, counts, whole)
     return Lexical(ids, scores, coverage, _complete(matching, ids, runs, counts), corrected, absent)
 
 
@@ -224,6 +226,13 @@ def _information(matching: Matching[P], counts: Mapping[str, int], inflected: Ma
     size = matching.size("passages_fts")
     having = {**counts, **{word: min(size, sum(forms.values())) for word, forms in inflected.items()}}
     return sum(bm25.idf(size, n) for n in sorted(having.values())[:MOST_WORDS])
+
+
+def _of_trigrams(matching: Matching[P], runs: Sequence[str]) -> float:
+    """The summed idf of the trigrams of CJK runs."""
+    trigrams = {run[at : at + 3] for run in runs for at in range(len(run) - 2)}
+    size = matching.size("passages_cjk")
+    return sum(bm25.idf(size, n) for n in matching.counts("passages_cjk", islice(sorted(trigrams), MOST_READ)).values())
 
 
 def _absent_names(matching: Matching[P], counts: Mapping[str, int], whole: float) -> tuple[str, ...]:
