@@ -77,6 +77,7 @@ class Index:
         """Use `Index.open` or `Index.create`. `store`: what `semsearch.admin` and `analysis` work with, too."""
         self.store = store
         self.name, self.path = store.reader.name, store.reader.location
+        self._marks = settings.judgements_file(self.path)
         self._reader = store.reader
 
     # ---- creating and opening
@@ -222,14 +223,18 @@ class Index:
         """
         if isinstance(query, (str, Query)):
             own = None if vector is None else own_rows(vector, 1, self.store.space.dim)
-            one = marked_hits.with_level(make_query(query, fields), self.path)
+            one = self._asked(query, fields)
             return self.store.current.searched(lambda searcher: searcher.search(one, own))
         if vector is not None:
             raise UsageError("a vector belongs to one query.", "Search for each query by itself.")
         if not isinstance(query, Iterable):
             raise UsageError(f"a query is a text or a Query, not {query!r}.", 'For example: search("how do I …").')
-        several_queries = [marked_hits.with_level(make_query(one, fields), self.path) for one in query]
+        several_queries = [self._asked(one, fields) for one in query]
         return self.store.current.searched(lambda searcher: searcher.search_all(several_queries))
+
+    def _asked(self, query: str | Query, fields: QueryFields) -> Query:
+        one = make_query(query, fields)
+        return marked_hits.with_level(one, self.path, self._marks) if self._marks.is_file() else one
 
     async def asearch(
         self, query: str | Query = "", *, vector: ArrayLike | None = None, **fields: Unpack[QueryFields]

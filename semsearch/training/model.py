@@ -43,9 +43,8 @@ if TYPE_CHECKING:
     from semsearch.types import JsonMapping, Vectors
 
 CPU_TOKENS, GPU_TOKENS = 1024, 65_536  # per forward pass, padding included
-# the fields of a manifest that determine how a text is read, and what the model's own card states
-READING = ("method", "options", "layer", "pooling", "normalize", "prompts", "max_tokens", "tokens")
-READING += ("licence", "languages")
+READ = ("method", "options", "layer", "pooling", "normalize", "prompts", "max_tokens", "tokens")
+READING = (*READ, "licence", "languages")  # of a manifest: how a text is read, and what the base model states
 DENOISING = {"cot_bert": "pad", "promptbert": "position"}  # of the papers, where a view is "denoised"
 Rows = Sequence[Sequence[int]]
 
