@@ -10,11 +10,12 @@ import socket
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from semsearch.errors import Unreadable
+from semsearch.errors import EncoderMismatch, Unreadable
 from semsearch.types import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
     from semsearch.stores.protocol import StoreWriter
+    from semsearch.stores.records import Space
 
 VARIABLE = "SEMSEARCH_MACHINE"
 OWN = ("roots", "bases")  # of a recipe: what one machine follows
@@ -46,6 +47,18 @@ def whole(shared: JsonObject, own: JsonObject, others: Iterable[JsonMapping]) ->
     """The recipe as this machine sees it. `others`: what each other machine follows."""
     taken = {prefix for other in others for prefix in other.get("bases", {}).values()}
     return {**shared, **own, **({TAKEN: sorted(taken)} if taken else {})}
+
+
+def check_current(title: str, current: Space, space: int) -> None:
+    """Raise EncoderMismatch unless documents go into the current space, as nobody would search their vectors."""
+    if current.id != space:
+        raise EncoderMismatch(
+            title,
+            built_with=current.name,
+            got="the one before",
+            fix="Another machine has re-embedded it meanwhile: open it again.",
+            command="Another machine has re-embedded it meanwhile: run this again.",
+        )
 
 
 def foreign_document(uri: str, owner: str) -> Unreadable:

@@ -202,8 +202,8 @@ def test_every_answer_is_the_same_with_and_without_indexes(
 ) -> None:
     writer, space = made
     monkeypatch.setattr(maintenance, "SCALARS_FROM", 1)
-    monkeypatch.setattr(maintenance, "INDEXED_FROM", 300)
-    monkeypatch.setattr(space_vectors, "SUBSET_SHARE", 0.0)
+    monkeypatch.setattr(space_vectors.SpaceVectors, "INDEXED_FROM", 300)
+    monkeypatch.setattr(space_vectors.SpaceVectors, "SUBSET_SHARE", 0.0)
     monkeypatch.setattr(space_vectors, "REFINE", 400)  # one bit a dimension says little of 16
     reader, queries = writer.reader, vectors_of(["one", "two"])
 

@@ -1,4 +1,4 @@
-"""Vectors of half precision on PostgreSQL: the type that pgvector has from 0.7 on, and collections made before that."""
+"""Vectors of half precision on PostgreSQL: the type that pgvector has from 0.7 on."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ from semsearch.stores.postgres import space_vectors
 from semsearch.stores.postgres.server.schema import kind_of_vectors
 
 COUNT = 400
-OLD = "0.6.2"
 QUERIES = vectors_of([f"query {number}" for number in range(20)])
 
 
 @pytest.mark.parametrize(
     ("version", "kind"),
-    [("0.5.1", "vector"), (OLD, "vector"), ("0.7.0", "halfvec"), ("0.10.1", "halfvec"), ("1.0", "halfvec")],
+    [("0.5.1", "vector"), ("0.6.2", "vector"), ("0.7.0", "halfvec"), ("0.10.1", "halfvec"), ("1.0", "halfvec")],
 )
 def test_the_type_of_new_vectors_follows_from_the_version_of_pgvector(version: str, kind: str) -> None:
     assert kind_of_vectors(version) == kind
@@ -45,22 +44,10 @@ def database(postgres: PostgresServer) -> str:
     return new_database(postgres)
 
 
-@pytest.fixture
-def old(postgres: PostgresServer, database: str) -> str:
-    """The address of a database with a pgvector that has no halfvec, and can be updated."""
-    name = database.partition("///")[2].partition("?")[0]
-    sql = f"SELECT count(*) FROM pg_available_extension_versions WHERE name = 'vector' AND version = '{OLD}'"
-    if postgres.sql(sql) == "0":
-        pytest.skip(f"the binaries here cannot make an extension of version {OLD}")
-    postgres.sql(f"CREATE EXTENSION vector VERSION '{OLD}'", name)
-    return database
-
-
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """An index from few vectors on."""
-    monkeypatch.setattr(space_vectors, "HNSW_FROM", 10)
-    monkeypatch.setattr("semsearch.stores.postgres.space_vectors.HNSW_FROM", 10)
+    monkeypatch.setattr(space_vectors.SpaceVectors, "INDEXED_FROM", 10)
 
 
 def made(address: str, folder: Path) -> Iterator[tuple[PostgresWriter, Space]]:
@@ -83,51 +70,18 @@ def shared(writer: PostgresWriter, space: Space) -> float:
 def uses_index(writer: PostgresWriter, space: Space) -> bool:
     """Whether the server can answer from the index, with as few rows as here."""
     here = space_vectors.SpaceVectors(writer.connection, space.id)
-    kind = here.index_kind()
-    assert kind is not None
-    near = f"{here.as_indexed(kind)} <=> '{[1] * DIM}'::{kind}({DIM})"
+    assert here.is_indexed()
+    near = f"vector <=> '{[1] * DIM}'::{here.kind}({DIM})"
     with writer.transaction():
         writer.connection.execute("SET LOCAL enable_seqscan = off")
         rows = writer.connection.rows(f"EXPLAIN SELECT passage FROM {here.table} ORDER BY {near} LIMIT 10")
     return any(f"Index Scan using {here.index}" in line for (line,) in rows)
 
 
-def index_bytes(writer: PostgresWriter, space: Space) -> int:
-    index = space_vectors.SpaceVectors(writer.connection, space.id).index
-    return int(writer.connection.rows(f"SELECT pg_relation_size('{index}')")[0][0])
-
-
 def test_new_vectors_and_their_index_have_half_precision_where_the_server_has_it(database: str, tmp_path: Path) -> None:
     for writer, space in made(database, tmp_path / "half"):
         here = space_vectors.SpaceVectors(writer.connection, space.id)
-        assert (here.kind, here.index_kind()) == ("halfvec", "halfvec")
+        assert here.kind == "halfvec" and here.is_indexed()
         assert shared(writer, space) >= 0.98 and uses_index(writer, space)
         assert "halfvec" in writer.reader.info()["spaces"][0]["why"]
         assert writer.reader.verify(lambda _: None) == []
-
-
-def test_a_collection_made_before_the_update_of_pgvector_goes_on_and_is_moved_by_compact(
-    postgres: PostgresServer, old: str, tmp_path: Path
-) -> None:
-    name = old.partition("///")[2].partition("?")[0]
-    for writer, space in made(old, tmp_path / f"old {name}"):
-        here = space_vectors.SpaceVectors(writer.connection, space.id)
-        assert (here.kind, here.index_kind(), here.next_kind) == ("vector", "vector", "vector")
-        before, size = shared(writer, space), index_bytes(writer, space)
-        postgres.sql("ALTER EXTENSION vector UPDATE", name)
-        assert shared(writer, space) == before  # also where it was open meanwhile
-        with driver.open_writer(writer.reader.location) as later:
-            assert later.reader.info()["spaces"][0]["why"].count("(vector,") == 1
-            later.replace([entry("late", "Just now")], space.id)
-            later.update_vector_index(space.id, "auto")  # not due
-            here = space_vectors.SpaceVectors(later.connection, space.id)
-            assert here.index_kind() == "vector" and shared(later, space) >= 0.98
-            later.update_vector_index(space.id, "auto", when="always")  # as `compact` does
-            assert (here.kind, here.index_kind()) == ("vector", "halfvec")
-            assert shared(later, space) >= 0.98 and uses_index(later, space)
-            assert index_bytes(later, space) < size
-            assert later.reader.info()["spaces"][0]["why"].count("(halfvec,") == 1
-            assert later.reader.verify(lambda _: None) == []
-        assert shared(writer, space) >= 0.98  # opened before the update
-        other = writer.put_space(Space(0, "another", "later encoder", DIM, {}))
-        assert space_vectors.SpaceVectors(writer.connection, other.id).kind == "vector"  # read once

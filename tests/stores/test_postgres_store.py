@@ -25,6 +25,7 @@ from semsearch.stores import drivers, local
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space, stable_id
 from semsearch.stores.remote import links
+from semsearch.stores.remote.space_vectors import MANY_QUERIES
 
 if TYPE_CHECKING:
     from helpers.commandline import CommandLine
@@ -172,7 +173,7 @@ def test_facets_are_those_of_a_local_store(both: tuple[StoreReader, StoreReader]
 def test_an_index_of_the_server_finds_what_comparing_every_vector_finds(
     made: tuple[PostgresWriter, Space], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(space_vectors, "HNSW_FROM", 100)
+    monkeypatch.setattr(space_vectors.SpaceVectors, "INDEXED_FROM", 100)
     writer, space = made
     writer.replace([entry(f"d{n}", f"One {n}. Two {n}. Three {n}", metadata={"n": n}) for n in range(100)], space.id)
     writer.update_vector_index(space.id, "auto")
@@ -204,7 +205,7 @@ def test_an_index_of_the_server_finds_what_comparing_every_vector_finds(
 def test_many_queries_are_compared_here_as_the_server_compares_them(made: tuple[PostgresWriter, Space]) -> None:
     writer, space = made
     writer.replace([entry(f"d{n}", f"One {n}. Two {n}") for n in range(20)], space.id)
-    queries = vectors_of([f"q{n}" for n in range(space_vectors.MANY_QUERIES + 1)])
+    queries = vectors_of([f"q{n}" for n in range(MANY_QUERIES + 1)])
     whole = writer.reader.dense(space.id, queries, 7)
     for at, query in enumerate(queries):
         one = writer.reader.dense(space.id, query[None], 7)
@@ -256,13 +257,13 @@ def test_an_index_is_built_beside_the_one_that_searches_use(
 ) -> None:
     writer, space = made
     writer.replace([entry(f"d{n}", f"One {n}. Two {n}") for n in range(30)], space.id)
-    monkeypatch.setattr(space_vectors, "HNSW_FROM", 1)
+    monkeypatch.setattr(space_vectors.SpaceVectors, "INDEXED_FROM", 1)
     writer.update_vector_index(space.id, "auto", when="always")
     usable, run = list[bool](), connection._run
 
     def seen(raw: Any, sql: str) -> None:
         run(raw, sql)
-        usable.append(space_vectors.SpaceVectors(writer.connection, space.id).index_kind() is not None)
+        usable.append(space_vectors.SpaceVectors(writer.connection, space.id).is_indexed())
 
     monkeypatch.setattr(connection, "_run", seen)
     writer.update_vector_index(space.id, "auto", when="always")
@@ -430,11 +431,14 @@ def test_a_user_with_few_rights_is_told_which_one_is_missing(postgres: PostgresS
     assert not (tmp_path / "notes").exists()
 
 
-def test_a_collection_of_a_newer_semsearch_is_refused(made: tuple[PostgresWriter, Space]) -> None:
+@pytest.mark.parametrize(("schema", "age"), [("99", "a newer"), ("2", "an older")])
+def test_a_collection_of_another_semsearch_is_refused(
+    made: tuple[PostgresWriter, Space], schema: str, age: str
+) -> None:
     writer, _ = made
     with writer.transaction():
-        writer.connection.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
-    with pytest.raises(SemsearchError, match=r"newer semsearch \(schema 99"):
+        writer.connection.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (schema,))
+    with pytest.raises(SemsearchError, match=rf"{age} semsearch \(schema {schema}"):
         driver.open_reader(writer.reader.location)
 
 
@@ -584,7 +588,7 @@ def test_a_dump_becomes_a_local_index_and_back(
 def test_a_restored_collection_has_its_vector_index_at_once(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str, kind: str
 ) -> None:
-    monkeypatch.setattr(space_vectors, "HNSW_FROM", 5)
+    monkeypatch.setattr(space_vectors.SpaceVectors, "INDEXED_FROM", 5)
     with local.create(tmp_path / "local") as writer:
         space = writer.put_space(Space(0, "fingerprint", "stand-in", DIM, {}))
         fill(writer, space, 8)
@@ -710,7 +714,7 @@ def test_machines_that_embed_the_same_passages_at_once_count_their_vectors_once(
 def test_one_of_several_machines_builds_the_vector_index(
     made: tuple[PostgresWriter, Space], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(space_vectors, "HNSW_FROM", 1)
+    monkeypatch.setattr(space_vectors.SpaceVectors, "INDEXED_FROM", 1)
     writer, space = made
     fill(writer, space, 2)
     failed = list[BaseException]()
@@ -725,13 +729,13 @@ def test_one_of_several_machines_builds_the_vector_index(
     with writer.connection.alone("vector index") as run:  # as while another machine builds it
         assert run is not None
         build()
-        assert space_vectors.SpaceVectors(writer.connection, space.id).index_kind() is None
+        assert not space_vectors.SpaceVectors(writer.connection, space.id).is_indexed()
     threads = [threading.Thread(target=build) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert failed == [] and space_vectors.SpaceVectors(writer.connection, space.id).index_kind() is not None
+    assert failed == [] and space_vectors.SpaceVectors(writer.connection, space.id).is_indexed()
 
 
 def test_machines_share_documents_and_keep_their_files_apart(

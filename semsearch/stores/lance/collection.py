@@ -23,7 +23,7 @@ from semsearch.stores.remote import dumps, links
 from semsearch.stores.remote.dumps import dump as dump
 from semsearch.stores.remote.links import Link
 from semsearch.stores.remote.links import accept_loss as accept_loss
-from semsearch.types import Progress, SqlRows, SqlValue
+from semsearch.types import SqlRows, SqlValue
 
 Fill: TypeAlias = Callable[[LanceWriter], None]
 _CATALOGUE = pa.schema([pa.field("name", pa.string(), nullable=False, metadata=PRIMARY), ("id", pa.string())])
@@ -137,17 +137,7 @@ def sql(
     )
 
 
-def restore(
-    file: Path,
-    location: Path,
-    prepare: Fill | None = None,
-    progress: Callable[[Progress], None] = lambda _: None,
-    /,
-    *,
-    address: str = "",
-) -> None:
-    """See `dumps.restore`."""
-    dumps.restore(file, location, prepare, progress, lambda fill: create(location, fill, address=address))
+restore = dumps.restoring(create)
 
 
 def _checked(location: Path, address: str) -> Address:

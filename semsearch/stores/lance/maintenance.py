@@ -6,13 +6,11 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from semsearch.errors import Locked, UnknownName
+from semsearch.errors import Locked
 from semsearch.stores.lance.client import Dataset, is_conflict
-from semsearch.stores.lance.space_vectors import INDEXED_FROM, SpaceVectors, partitions
+from semsearch.stores.lance.space_vectors import SpaceVectors
 from semsearch.stores.lance.table import FULL_TEXT, Table, vector_column
 from semsearch.types import Progress
-from semsearch.utils import plugins
-from semsearch.vector_index import backends
 
 if TYPE_CHECKING:
     from semsearch.stores.protocol import Rebuild
@@ -28,7 +26,6 @@ LATE_SHARE = 0.02  # of the rows, up to which vectors that are newer than their 
 MOST_PARTS = 8  # of an index, before they are merged
 MOST_FRAGMENTS = 64  # files of rows, from which on they are written together
 KEPT = timedelta(hours=1)  # that an older version is kept for the searches that read it
-COMPARED = ("exact", "flat")  # back ends without an index; all others stand for that of the library here
 
 
 def create_word_indexes(dataset: Dataset) -> None:
@@ -39,46 +36,31 @@ def create_word_indexes(dataset: Dataset) -> None:
 
 def update_indexes(table: Table, space: int, backend: str, when: Rebuild) -> None:
     """Let the indexes follow the rows, where that is due. Raises NotFound, UnknownName."""
-    choices = ("auto", *plugins.names(backends))
-    if backend not in choices:
-        raise UnknownName("backend", backend, choices)
     here = SpaceVectors(table, space)
     newer = int(table.now.stats.index_stats("words_idx")["num_unindexed_rows"])
     if when in ("grown", "doubled") and newer < max(MANY_NEW, table.now.count_rows() - newer):
         return
-    dataset = _handle(table)
     if newer:
-        _optimize(table, dataset, merge=False)
-    count = here.count()
-    due = count >= INDEXED_FROM if backend == "auto" else backend not in COMPARED and count >= 256
-    if here.is_indexed() and not due and backend in COMPARED:
-        dataset.drop_index(here.index)
-    elif due and (when == "always" or not here.is_indexed()):
-        _build(dataset, here.column, count)
+        _optimize(table, table.handle(), merge=False)
+    here.update_index(backend, when)
 
 
 def compact(table: Table, progress: Callable[[Progress], None]) -> None:
     """Raises Locked where writers are always faster."""
     steps: dict[str, Callable[[], object]] = {
         "files": lambda: _together(table),
-        "indexes": lambda: _optimize(table, _handle(table), merge=True),
+        "indexes": lambda: _optimize(table, table.handle(), merge=True),
         "columns": lambda: _drop_columns(table),
-        "old versions": lambda: _handle(table).cleanup_old_versions(older_than=KEPT),
+        "old versions": lambda: table.handle().cleanup_old_versions(older_than=KEPT),
     }
     for at, (name, step) in enumerate(steps.items()):
         progress(Progress(at, len(steps), "steps", name))
         step()
 
 
-def _handle(table: Table) -> Dataset:
-    """The latest version, to be changed: the changed handle is nobody else's."""
-    latest = table.latest()
-    return latest.checkout_version(latest.version)
-
-
 def _together(table: Table) -> None:
     try:
-        _handle(table).optimize.compact_files()
+        table.handle().optimize.compact_files()
     except (OSError, RuntimeError, ValueError) as error:
         if is_conflict(error):
             raise Locked(f"{table.title}: others wrote to it meanwhile.", "Compact it again later.") from error
@@ -94,7 +76,7 @@ def _optimize(table: Table, dataset: Dataset, *, merge: bool) -> None:
                 dataset.create_scalar_index(column, kind)
     if len(dataset.get_fragments()) > MOST_FRAGMENTS:
         _together(table)
-        dataset = _handle(table)
+        dataset = table.handle()
     for one in dataset.describe_indices():
         stats = dataset.stats.index_stats(one.name)
         newer, parts = int(stats["num_unindexed_rows"]), int(stats["num_indices"])
@@ -106,13 +88,9 @@ def _optimize(table: Table, dataset: Dataset, *, merge: bool) -> None:
         dataset.optimize.optimize_indices(index_names=[one.name], num_indices_to_merge=parts if together else 0)
 
 
-def _build(dataset: Dataset, column: str, count: int) -> None:
-    dataset.create_index(column, "IVF_RQ", metric="cosine", num_partitions=partitions(count), num_bits=1, replace=True)
-
-
 def _drop_columns(table: Table) -> None:
     """Remove the vectors of spaces that were removed."""
     spaces = {vector_column(number) for number in table.column("number", "kind = 'space'").tolist()}
-    dataset = _handle(table)
+    dataset = table.handle()
     if gone := [name for name in dataset.schema.names if name.startswith("vector_") and name not in spaces]:
         dataset.drop_columns(gone)

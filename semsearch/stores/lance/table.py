@@ -126,6 +126,11 @@ class Table:
             self._latest = known
         return known
 
+    def handle(self) -> Dataset:
+        """The latest version, to be changed: the changed handle is nobody else's."""
+        latest = self.latest()
+        return latest.checkout_version(latest.version)
+
     @contextmanager
     def drafting(self, drafted: Callable[[], Dataset]) -> Iterator[None]:
         """This thread reads what it drafts meanwhile."""

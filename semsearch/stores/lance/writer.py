@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from semsearch.errors import EncoderMismatch, Locked, NotFound, UsageError
+from semsearch.errors import Locked, NotFound, UsageError
 from semsearch.stores import base, machine_recipes
 from semsearch.stores.entry_checks import checked
 from semsearch.stores.lance import maintenance, rows
@@ -170,15 +170,8 @@ class LanceWriter(base.BaseWriter):
             return ordered_spaces(draft.records("space"), draft.records("meta"))
 
     def _replace(self, draft: Draft, entries: Mapping[str, Entry], space: int) -> None:
-        current = self._spaces(draft)[0]
-        if current.id != space and not self.is_new:
-            raise EncoderMismatch(
-                self.table.title,
-                built_with=current.name,
-                got="the one before",
-                fix="Another machine has re-embedded it meanwhile: open it again.",
-                command="Another machine has re-embedded it meanwhile: run this again.",
-            )
+        if not self.is_new:
+            machine_recipes.check_current(self.table.title, self._spaces(draft)[0], space)
         self._refuse_foreign(draft, list(entries))
         sources = {one.source for one in entries.values() if one.source is not None}
         numbers = {source: draft.aliases.get(source, source) for source in sources}

@@ -10,6 +10,7 @@ import numpy as np
 from semsearch.stores.postgres.filter_sql import PostgresFilters
 from semsearch.stores.postgres.full_text.words import contains
 from semsearch.stores.postgres.server.connection import Connection
+from semsearch.stores.sql.folding import fold
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,7 +50,7 @@ def allowed(connection: Connection, condition: Filter | None, must: Sequence[str
     Raises as `StoreReader.allowed` does.
     """
     parts = [] if condition is None else [PostgresFilters(connection).passages(condition)]
-    parts += [_containing(connection.as_indexed(entry)) for entry in must]
+    parts += [_containing(fold(entry)) for entry in must]
     parts += [] if ids is None else [("SELECT id FROM passages WHERE id = ANY(?::bigint[])", [ids.tolist()])]
     sql = " INTERSECT ".join(f"({part})" for part, _ in parts) if len(parts) > 1 else parts[0][0]
     return AllowedPassages(connection, sql, [value for _, values in parts for value in values])

@@ -25,7 +25,6 @@ from semsearch.stores.remote import dumps, links
 from semsearch.stores.remote.dumps import dump as dump
 from semsearch.stores.remote.links import Link
 from semsearch.stores.remote.links import accept_loss as accept_loss
-from semsearch.types import Progress
 
 Fill: TypeAlias = Callable[[PostgresWriter], None]
 LOCK_SECONDS = 10  # that a rename or removal waits for those who are at work
@@ -138,17 +137,7 @@ def salvage(location: Path, /) -> SalvageReader:
     )
 
 
-def restore(
-    file: Path,
-    location: Path,
-    prepare: Fill | None = None,
-    progress: Callable[[Progress], None] = lambda _: None,
-    /,
-    *,
-    address: str = "",
-) -> None:
-    """See `dumps.restore`."""
-    dumps.restore(file, location, prepare, progress, lambda fill: create(location, fill, address=address))
+restore = dumps.restoring(create)
 
 
 def _checked(location: Path, address: str) -> Server:

@@ -49,9 +49,6 @@ class PostgresReader(SqlReader):
     def close(self) -> None:
         self.connection.close()
 
-    def _as_indexed(self, text: str) -> str:
-        return self.connection.as_indexed(text)
-
     def _vector_counts(self, spaces: Sequence[Space]) -> dict[int, int]:
         return {space.id: self._db.count(f"vectors {space.id}") for space in spaces}
 
@@ -75,9 +72,6 @@ class PostgresReader(SqlReader):
 
     def _space(self, space: int) -> SpaceVectors:
         return SpaceVectors(self.connection, space)
-
-    def _has_furniture(self) -> bool:
-        return self.connection.has_furniture
 
     # ---- search
 

@@ -13,13 +13,11 @@ from semsearch.stores.entry_checks import furniture, keywords
 from semsearch.stores.postgres.full_text import words
 from semsearch.stores.postgres.server.connection import Connection
 from semsearch.stores.postgres.server.escapes import stored, stored_json
-from semsearch.stores.postgres.server.schema import FOLDED, LONGEST_KEY, vectors_table
+from semsearch.stores.postgres.server.schema import LONGEST_KEY, vectors_table
 from semsearch.stores.postgres.server.vector_types import packed
 from semsearch.stores.postgres.space_vectors import SpaceVectors
 from semsearch.stores.records import Entry, stable_id
-from semsearch.stores.sql.folding import fold
 from semsearch.stores.sql.rows import PASSAGE, document_values, passage_values
-from semsearch.types import Document, Passage
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -38,10 +36,6 @@ _INSERT_PASSAGE = f"""INSERT INTO passages ({_PASSAGE}) VALUES (?{", ?" * 8}, ?:
 _INSERT_WORDS = """INSERT INTO words (passage, tokens, vector, characters, grams)
     VALUES (?, ?, ?::tsvector, ?, ?::tsvector) ON CONFLICT (passage) DO UPDATE
     SET (tokens, vector, characters, grams) = (excluded.tokens, excluded.vector, excluded.characters, excluded.grams)"""
-
-
-_TEXTS = """SELECT p.id, p.text, p.start, p."end", p.heading, d.uri, d.title
-    FROM passages p JOIN documents d ON d.id = p.document WHERE p.id > ? ORDER BY p.id LIMIT 2000"""
 
 
 class RowWriter:
@@ -110,8 +104,6 @@ class RowWriter:
         ]
         if not parts:
             return
-        if not self._db.folds:
-            self.refold()
         last = {document: furniture(entry.document, entry.passages) for document, entry in entries.items()}
         ids, rows, texts = self._reserved("passage_ids", len(parts)), [], []
         for number, (document, entry, position, passage) in zip(ids, parts, strict=True):
@@ -124,26 +116,6 @@ class RowWriter:
             self._db.execute("INSERT INTO furniture SELECT unnest(?::bigint[]) ON CONFLICT DO NOTHING", (marked,))
         self._insert_words(texts)
         self.put_vectors(space, ids, np.concatenate([entry.vectors for entry in entries.values()]))
-
-    def refold(self) -> None:
-        """Fold the words of a collection of before, all in this transaction. Other writers wait."""
-        self._db.changed("SELECT 1 FROM meta WHERE key = 'schema' FOR UPDATE")
-        if self._db.folds:
-            return
-        last = 0
-        while rows := self._db.rows(_TEXTS, (last,)):
-            last = rows[-1][0]
-            texts = [
-                (number, text, keywords(Document(uri, "", title=title), Passage(start, end, text, heading=heading)))
-                for number, text, start, end, heading, uri, title in rows
-            ]
-            self._replace_words([row for row in texts if fold(row[1]) != row[1] or fold(row[2]) != row[2]])
-        self._db.execute("INSERT INTO meta VALUES (?, '') ON CONFLICT DO NOTHING", (FOLDED,))
-
-    def _replace_words(self, texts: Sequence[tuple[int, str, str]]) -> None:
-        if texts:
-            self._count(-len(texts), *self._sizes([number for number, *_ in texts]))
-            self._insert_words(texts)
 
     def _sizes(self, passages: Sequence[int]) -> list[int]:
         """What the counters lose with the words of passages: tokens, those with CJK letters, trigrams."""

@@ -72,7 +72,7 @@ def _documents(connection: Connection) -> Iterator[str]:
 
 def _words(connection: Connection, passages: Sequence[tuple[int, str, str]]) -> Iterator[str]:
     """The words of passages, cut once more. The keywords of before a change of the title are right, too."""
-    rows = words.of_passages(passages, folds=connection.folds)
+    rows = words.of_passages(passages)
     ids, vectors, grams = ([each[at] for each in rows] for at in (0, 2, 4))
     sql = """SELECT made.id FROM unnest(?::bigint[], ?::text[], ?::text[]) made (id, vector, grams)
              LEFT JOIN words w ON w.passage = made.id WHERE w.passage IS NULL

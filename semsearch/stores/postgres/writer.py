@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.errors import EncoderMismatch, Locked, SemsearchError
+from semsearch.errors import Locked, SemsearchError
 from semsearch.stores import machine_recipes
 from semsearch.stores.entry_checks import checked
 from semsearch.stores.postgres import number_indexes
@@ -80,7 +80,8 @@ class PostgresWriter(SqlWriter):
         """
         with self._db.transaction():
             self._db.hold(SPACES)
-            self._check_current(space)
+            for current in [] if self.connection.is_new else self.reader.spaces()[:1]:  # nobody sees a copy yet
+                machine_recipes.check_current(self._db.title, current, space)
             here = SpaceVectors(self.connection, space)
             latest = {entry.document.id: checked(entry, here.dim) for entry in entries}
             for uri in latest:
@@ -139,18 +140,6 @@ class PostgresWriter(SqlWriter):
 
     def _update_source(self, source: Source, number: int, mtime_ns: int, loader: str) -> None:
         self._db.update("sources", number, _source_values(source))
-
-    def _check_current(self, space: int) -> None:
-        """Raise EncoderMismatch unless this is the current space. A copy may have others, and nobody sees it yet."""
-        current = self.reader.spaces()[:1]
-        if current and current[0].id != space and not self.connection.is_new:
-            raise EncoderMismatch(
-                self._db.title,
-                built_with=current[0].name,
-                got="the one before",
-                fix="Another machine has re-embedded it meanwhile: open it again.",
-                command="Another machine has re-embedded it meanwhile: run this again.",
-            )
 
     # ---- the whole
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 from semsearch.errors import SemsearchError
 from semsearch.stores import local
@@ -19,7 +18,6 @@ from semsearch.stores.remote.copying import NumberingWriter, copy
 from semsearch.types import Progress
 from semsearch.utils.atomic_write import workplace
 
-W = TypeVar("W", bound=NumberingWriter)
 LOG = logging.getLogger(__name__)
 MEASURED = "measured"  # of a recipe: the fastest FAISS index of a local store
 
@@ -31,34 +29,41 @@ def dump(reader: StoreReader, file: Path, progress: Callable[[Progress], None] =
         local.dump(writer.reader, file, progress)
 
 
-def restore(
-    file: Path,
-    location: Path,
-    prepare: Callable[[W], None] | None,
-    progress: Callable[[Progress], None],
-    create: Callable[[Callable[[W], None]], W],
-) -> None:
-    """Make a new collection from a dump, by `create` with what fills it. It appears when all of it is there and
-    `prepare` ran; then the vector index is built, in no time limit. One that cannot be built is a warning: searches
-    compare all vectors until the next run.
+def restoring(create: Callable[..., NumberingWriter]) -> Callable[..., None]:
+    """`restore` of the driver that creates stores so.
+
+    A new collection appears when all of the dump is there and `prepare` ran; then the vector index is built, in no time
+    limit. One that cannot be built is a warning: searches compare all vectors until the next run.
 
     Raises NotFound without the file, UsageError where `location` or the collection exists, Corrupt for a file that is
     no whole dump.
     """
-    check_restore(file, location)
 
-    def fill(writer: W) -> None:
-        with local.open_reader(place / "copy") as reader:
-            copy(reader, writer, progress)
-        if prepare is not None:
-            prepare(writer)
-        writer.change_recipe(lambda recipe: {key: value for key, value in recipe.items() if key != MEASURED})
+    def restore(
+        file: Path,
+        location: Path,
+        prepare: Callable[[NumberingWriter], None] | None = None,
+        progress: Callable[[Progress], None] = lambda _: None,
+        /,
+        *,
+        address: str = "",
+    ) -> None:
+        check_restore(file, location)
 
-    location.parent.mkdir(parents=True, exist_ok=True)
-    with workplace(location, "restoring") as place:
-        local.restore(file, place / "copy", None, progress)
-        with create(fill) as writer:
-            _index(writer, progress)
+        def fill(writer: NumberingWriter) -> None:
+            with local.open_reader(place / "copy") as reader:
+                copy(reader, writer, progress)
+            if prepare is not None:
+                prepare(writer)
+            writer.change_recipe(lambda recipe: {key: value for key, value in recipe.items() if key != MEASURED})
+
+        location.parent.mkdir(parents=True, exist_ok=True)
+        with workplace(location, "restoring") as place:
+            local.restore(file, place / "copy", None, progress)
+            with create(location, fill, address=address) as writer:
+                _index(writer, progress)
+
+    return restore
 
 
 def _index(writer: NumberingWriter, progress: Callable[[Progress], None]) -> None:

@@ -95,10 +95,19 @@ def write(location: Path, link: Link) -> None:
         raise SemsearchError(f"{location} cannot be created: {error.strerror}.", "Choose another folder.") from error
 
 
-def names(home: Path, driver: str | None = None) -> list[str]:
-    """The folders with a link directly below `home`, sorted: all, or those of one driver."""
-    there = ((file.parent.name, store(file.parent)) for file in home.glob(f"*/{FILE}"))
-    return sorted(name for name, of in there if of and driver in (None, of))
+def names(home: Path) -> list[str]:
+    """The folders with a link directly below `home`, sorted."""
+    return sorted(file.parent.name for file in home.glob(f"*/{FILE}") if store(file.parent))
+
+
+def is_of(driver: str, location: Path, /) -> bool:
+    """Whether a link of this driver is at `location`."""
+    return store(location) == driver
+
+
+def names_of(driver: str, home: Path, /) -> list[str]:
+    """The folders with a link of this driver directly below `home`, sorted."""
+    return [name for name in names(home) if store(home / name) == driver]
 
 
 def check_free(location: Path, driver: str) -> None:

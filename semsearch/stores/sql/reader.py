@@ -23,6 +23,7 @@ from semsearch.stores.records import (
 )
 from semsearch.stores.sql import lexical_search
 from semsearch.stores.sql.database import pieces
+from semsearch.stores.sql.folding import fold
 from semsearch.stores.sql.query_terms import query_terms
 from semsearch.stores.sql.rows import HASHES, SPACES
 from semsearch.types import Document, Mark
@@ -225,14 +226,8 @@ class SqlReader(base.BaseReader):
         """Raise Corrupt where a row of `passages` is damaged."""
 
     def owners(self, ids: Sequence[int], *, first: int | None = None, furniture: bool = False) -> dict[int, int]:
-        if furniture and not self._has_furniture():
-            return {}
         table = "furniture f JOIN passages p ON p.id = f.passage" if furniture else "passages p"
         return dict(self._db.rows_of(f"SELECT p.id, p.document FROM {table} WHERE p.id", ids))
-
-    @abstractmethod
-    def _has_furniture(self) -> bool:
-        """Whether there is the table, which older versions did not make."""
 
     def vectors(
         self, space: int, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192
@@ -265,7 +260,7 @@ class SqlReader(base.BaseReader):
 
     def _as_indexed(self, text: str) -> str:
         """The words of a query, in the letters of the full-text indexes."""
-        return text
+        return fold(text)
 
     @abstractmethod
     def _matching(self, allowed: Any) -> Matching[Any]:

@@ -38,9 +38,9 @@ class PassageWords(NamedTuple):
     terms: frozenset[str]
 
 
-def of_passages(passages: Iterable[tuple[int, str, str]], *, folds: bool = True) -> list[PassageWords]:
+def of_passages(passages: Iterable[tuple[int, str, str]]) -> list[PassageWords]:
     """The words of passages: id, text, keywords; ids ascend."""
-    rows = [(number, fold(text), fold(more)) if folds else (number, text, more) for number, text, more in passages]
+    rows = [(number, fold(text), fold(more)) for number, text, more in passages]
     with_cjk = {number for number, text, _ in rows if has_cjk(text)}
     with Tokens((number, text, keywords, int(number in with_cjk)) for number, text, keywords in rows) as tokens:
         words, sizes = _words(tokens), dict(zip(tokens.ids.tolist(), tokens.sizes()[0].tolist(), strict=True))

@@ -35,7 +35,6 @@ from semsearch.stores.postgres.server.schema import BACKUP
 from semsearch.stores.records import storable
 from semsearch.stores.remote.links import Link
 from semsearch.stores.sql.database import Database, Row
-from semsearch.stores.sql.folding import fold
 
 RECHECK_SECONDS = 1.0  # after which a single read looks again whether the collection is where it was
 RETRY_SECONDS = 30  # from a lost connection on; a standby is promoted in a few
@@ -74,8 +73,6 @@ class Connection(Database):
         self.link = link
         self.server = Server.at(link.address)
         self._write = write
-        self._folds = False
-        self.has_furniture = True  # its table; a collection of an older version has none until it is written to
         self._creating = creating
         self._idle: list[Raw] = []
         self._checked: WeakKeyDictionary[Raw, float] = WeakKeyDictionary()  # when the schema of each was looked at
@@ -353,19 +350,6 @@ class Connection(Database):
         while other := self._taken():
             other.close()
 
-    @property
-    def folds(self) -> bool:
-        """Whether words are written as `sql.folding` writes them; in a collection of before, after the next write."""
-        if self._folds:
-            return True
-        folds = bool(self.rows("SELECT 1 FROM meta WHERE key = ?", (schema.FOLDED,)))
-        self._folds = folds and not self.is_writing  # what a transaction has done may be undone
-        return folds
-
-    def as_indexed(self, text: str) -> str:
-        """Words in the letters of the full-text index."""
-        return fold(text) if self.folds else text
-
     def _connected(self) -> Raw:
         """A new connection that sees the collection's schema. Raises NotFound where there is none of its id."""
         raw = self.server.connect()
@@ -377,11 +361,8 @@ class Connection(Database):
                     "It was removed there, or the address leads to another server.",
                 )
             schema.use(raw, name)
-            if not self._creating and schema.check(raw, self.name) < schema.VERSION:
-                if self._write:
-                    schema.upgrade(raw)
-                else:
-                    self.has_furniture = False
+            if not self._creating:
+                schema.check(raw, self.name)
             escapes.register(raw)
             vector_types.register(raw)
             seconds = WRITE_SECONDS if self._write else READ_SECONDS

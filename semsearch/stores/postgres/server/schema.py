@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from semsearch.stores.postgres.server.vector_types import Kind
 
 VERSION = 3
-FOLDED = "folded"  # a key of `meta`: the words are written as `sql.folding` writes them
 UPGRADE = "Install a newer version of semsearch."
+DUMP = "Dump it with the version that wrote it, and restore the dump."
 BACKUP = "Restore a backup of the server."
 PREFIX = "semsearch_"  # of the names of schemas: no collection can be called public or pg_catalog
 LONGEST_NAME = 63  # bytes of a name in PostgreSQL
@@ -29,8 +29,6 @@ LONGEST_KEY = 2_600  # bytes of a value that an index holds: a third of a page
 HALFVEC = (0, 7)  # the version of pgvector that brought vectors of half precision
 COUNTERS = ("version", "documents", "passages", "tokens", "cjk", "trigrams")
 
-_FURNITURE = """CREATE TABLE IF NOT EXISTS furniture (
-    passage bigint PRIMARY KEY REFERENCES passages(id) ON DELETE CASCADE ON UPDATE CASCADE)"""
 _TABLES = (
     """CREATE TABLE meta (key text COLLATE "C" PRIMARY KEY, value text NOT NULL)""",
     """CREATE TABLE counters (name text COLLATE "C" PRIMARY KEY, value bigint NOT NULL) WITH (fillfactor = 50)""",
@@ -63,7 +61,8 @@ _TABLES = (
         tokens integer NOT NULL, vector tsvector NOT NULL, characters integer NOT NULL, grams tsvector)""",
     """CREATE INDEX words_vector ON words USING gin (vector)""",
     """CREATE INDEX words_grams ON words USING gin (grams) WHERE grams IS NOT NULL""",
-    _FURNITURE,
+    """CREATE TABLE furniture (
+        passage bigint PRIMARY KEY REFERENCES passages(id) ON DELETE CASCADE ON UPDATE CASCADE)""",
     """CREATE VIEW documents_view AS
         SELECT d.id, d.uri AS document, d.title, rtrim(s.root, '/') || '/' || s.path AS file, s.machine, s.loader,
             d.size, to_timestamp(s.mtime_ns / 1e9) AS modified,
@@ -142,28 +141,18 @@ def use(raw: Raw, schema: str) -> None:
     raw.execute(sql, (schema,))
 
 
-def check(raw: Raw, name: str) -> int:
-    """The version of a collection. Raises SemsearchError for one that this version cannot work with."""
+def check(raw: Raw, name: str) -> None:
+    """Raise SemsearchError for a collection that this version cannot work with."""
     try:
         row = raw.execute(b"SELECT value FROM meta WHERE key = 'schema'").fetchone()
     except errors.UndefinedTable as error:
         raise Corrupt(f"index {name}: the tables of its collection are missing on the server.", BACKUP) from error
     version = int(row[0]) if row else 0
-    if version > VERSION:
+    if version != VERSION:
+        age, fix = ("a newer", UPGRADE) if version > VERSION else ("an older", DUMP)
         raise SemsearchError(
-            f"index {name} was written by a newer semsearch (schema {version}; this one knows {VERSION}).", UPGRADE
+            f"index {name} was written by {age} semsearch (schema {version}; this one knows {VERSION}).", fix
         )
-    return version
-
-
-def upgrade(raw: Raw) -> None:
-    """Bring a collection of an older version up to date: nothing of it changes, and older programs refuse it.
-
-    Its words are folded with the first document that is written.
-    """
-    with raw.transaction():
-        raw.execute(_FURNITURE.encode())
-        raw.execute(b"UPDATE meta SET value = %s WHERE key = 'schema'", (str(VERSION),))
 
 
 def require_extension(raw: Raw, where: str) -> None:
@@ -190,5 +179,5 @@ def create(raw: Raw, schema: str, collection: str) -> None:
     raw.execute(f"COMMENT ON SCHEMA {quoted(schema)} IS '{comment(collection)}'".encode())
     for statement in _TABLES:
         raw.execute(statement.encode())
-    raw.execute(b"INSERT INTO meta VALUES ('schema', %s), (%s, '')", (str(VERSION), FOLDED))
+    raw.execute(b"INSERT INTO meta VALUES ('schema', %s)", (str(VERSION),))
     raw.execute(b"INSERT INTO counters SELECT unnest(%s::text[]), 0", (list(COUNTERS),))
