@@ -82,6 +82,15 @@ class Cluster:
         """The processes of the nodes on which actors embed."""
         return [started.pid for started in self._started if _actors(started.pid)]
 
+    def processor(self) -> float:
+        """Seconds of processor time of all that is running, and of what it has waited for."""
+        ticks = 0
+        for each in {pid for started in self._started for pid in descendants(started.pid)}:
+            with suppress(OSError):
+                fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+                ticks += sum(map(int, fields[11:15]))
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def close(self) -> None:
         """End every process, by its id."""
         _kill([process for started in self._started for process in descendants(started.pid)])

@@ -1,4 +1,4 @@
-"""The disk that scripts/faults/postgres_faults.py fills: what is full takes nothing."""
+"""The disk that scripts/faults/store_faults.py fills: what is full takes nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.scale
 
 
 def test_a_full_disk_takes_nothing_until_it_is_freed(tmp_path: Path) -> None:
-    faults = loaded("faults.postgres_faults")
+    faults = loaded("faults.store_faults")
     with ExitStack() as stack:
         try:
             disk = stack.enter_context(faults.disk_of("full", tmp_path / "server", 8))

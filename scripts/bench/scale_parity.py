@@ -1,7 +1,8 @@
-"""Whether a collection on PostgreSQL finds what a local index finds: SciFact in both, searched in every way.
+"""Whether another store finds what a local index finds: SciFact in both, searched in every way.
 
-    python -m scripts.bench.postgres_parity                              in a server that it starts (package pgserver)
-    python -m scripts.bench.postgres_parity --store postgres:ADDRESS     in a server that runs
+    python -m scripts.bench.scale_parity lance                     in a folder
+    python -m scripts.bench.scale_parity postgres                  in a server that it starts (package pgserver)
+    python -m scripts.bench.scale_parity STORE:ADDRESS             in a folder, a bucket or a server that is there
 
 Both hold the same vectors: they are encoded once and kept in the cache of embeddings. Of each mode: nDCG@10 of both,
 and how many of the first ten documents they share; of the vector index: how many of the first ten passages are those of
@@ -100,7 +101,7 @@ def compared(ours: Index, theirs: Index, collection: retrieval.Collection, most:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--store", help="postgres:ADDRESS of a server that runs")
+    parser.add_argument("store", help="lance, postgres, or one of them with an address, as after --store")
     parser.add_argument("-m", dest="model", default="default", help="another encoder, of all that is compared")
     parser.add_argument("--queries", type=int, help="of SciFact: the first so many of 300")
     parser.add_argument("--cache", type=Path, help="keep vectors in this file between runs")
@@ -112,8 +113,10 @@ def main() -> None:
         store = chosen.store
         home = scratch / "home"
         home.mkdir()
-        if store is None:
+        if store == "postgres":
             store = stack.enter_context(postgres_server.running()).store
+        elif store == "lance":
+            store = f"lance:{scratch / 'tables'}"
         collection = retrieval.Collection.read(DATA / "scifact", "test")
         theirs, local_s = built(home, "scifact-local", "local", encoder, collection)
         stack.enter_context(theirs)
