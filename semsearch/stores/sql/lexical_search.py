@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from itertools import accumulate, islice
 from operator import or_
 from typing import Protocol, Self, TypeVar
@@ -106,7 +106,7 @@ def search(matching: Matching[P], words: Sequence[str], k: int) -> Lexical:
     if not runs:
         spaced = [word for word in spaced if word.lower() not in stop_words.QUERY] or spaced
     counts = matching.counts("passages_fts", spaced)
-    forms = sql.word_forms.forms(spaced, words, matching.known_terms) if _inflected(words) else {}
+    forms = sql.word_forms.forms(spaced, words, matching.known_terms) if _inflected(tuple(words)) else {}
     corrected, of_corrected = _corrected(matching, [word for word, n in counts.items() if not n and word not in forms])
     spaced = [corrected.get(word, word) for word in spaced]
     counts = {word: n for word, n in counts.items() if word not in corrected} | of_corrected
@@ -120,7 +120,8 @@ def search(matching: Matching[P], words: Sequence[str], k: int) -> Lexical:
     return Lexical(ids, scores, coverage, _complete(matching, ids, runs, counts), corrected, absent)
 
 
-def _inflected(words: Sequence[str]) -> bool:
+@lru_cache(1024)  # every new index is asked the same null queries
+def _inflected(words: tuple[str, ...]) -> bool:
     """Whether a query is surely in another language than English, for which the words are cut."""
     return not detection.is_readable(" ".join(words), [ENGLISH])
 
@@ -142,7 +143,7 @@ def spans(text: str, query: str) -> tuple[tuple[int, int], ...]:
     informative = [word for word in spaced if word.lower() not in stop_words.QUERY]
     if informative or (spaced and not places):
         marked = informative or spaced
-        marked += sql.word_forms.in_text(marked, words, plain.text) if _inflected(words) else []
+        marked += sql.word_forms.in_text(marked, words, plain.text) if _inflected(tuple(words)) else []
         places += spans_of_words(plain.text, marked)
     return _merged(plain.place(*span) for span in places)
 
