@@ -33,16 +33,11 @@ RUN: dict[str, Callable[[], None]] = {
 }
 OF_INDEXES = ("", "map", "evaluate")  # the pages that show nothing without an index
 st.set_page_config("semsearch", page_icon=HERE / "icon.png", layout="wide")
-st.html(f"<style>{''.join((HERE / f'{name}.css').read_text(encoding='utf-8') for name in ('tokens', 'style'))}</style>")
 pages = {
     path: st.Page(RUN[path], title=entry.title, icon=f":material/{entry.icon}:", url_path=path, default=not path)
     for path, entry in navigation.PAGES.items()
 }
-moved = [st.Page(lambda: None, title=path, url_path=path) for path in navigation.MOVED]
-chosen = st.navigation([*pages.values(), *moved], position="hidden")
-if chosen.url_path in navigation.MOVED:  # a link from an earlier version
-    path, query = navigation.now(chosen.url_path, st.query_params.to_dict())
-    st.switch_page(pages[path], query_params=query)
+chosen = st.navigation(list(pages.values()), position="hidden")
 st.session_state[index_picker.PAGE] = chosen.url_path
 if (path := navigation.next_page()) is not None:
     st.switch_page(pages[path], query_params=index_picker.parameters(path))

@@ -24,14 +24,14 @@ PAGES = {  # addresses, and what can be read on each once it is there
     "?n=sample&q=diesel&open=sample/1": "Nearest passages",
     "library?n=sample&shelf=copies": "Only exactly equal texts",
     "library?n=sample&add=true": "Or drop files here",
-    "?n=sample&q=zeppelins&path=no.where": "Nothing was found",
+    "?n=sample&q=zeppelins&path=no.where": "No document has a path that matches",
     "library?n=sample&chosen=engines/diesel.txt": "passages: split at",
     "map?n=sample&layout=PCA": "PCA: the two axes",
     "map?n=sample&layout=PCA&by=folder&group=engines&q=diesel": "Search in these",
     "map?n=sample&view=clusters&k=2": "two documents of the whole index",
     "map?n=sample&view=labels": "Or texts",
-    "compare?m=hashing&s=one+car%0Aa+car%0Abread": "All pairs of sentences",
-    "compare?m=hashing&m=default&s=one+car%0Aa+car&words=true": "brings together",
+    "compare?m=hashing&s=one+car%0Aa+car%0Abread": "Two sentences",
+    "compare?m=hashing&m=default&s=one+car%0Aa+car&look=Words": "brings together",
     "compare?kind=pairs": "Pairs, one per line",
     "evaluate?n=sample": "Which is better",
     "evaluate?n=sample&measure=without+labels": "Sentences are drawn",
@@ -73,3 +73,17 @@ def test_no_page_has_a_serious_violation(page: str, theme: str, browser: Any, se
     until(lambda: PAGES[page] in text(browser))
     until(lambda: not browser.find_elements(By.CSS_SELECTOR, "[data-testid=stStatusWidget]"))
     assert violations(browser) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", ["?n=sample&q=diesel", "map?n=sample&layout=PCA"])
+def test_a_narrow_window_has_no_serious_violation(page: str, browser: Any, server: str) -> None:
+    narrow = {"width": 420, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", narrow)
+    try:
+        browser.get(f"{server}/{page}")
+        until(lambda: PAGES[page] in text(browser))
+        until(lambda: not browser.find_elements(By.CSS_SELECTOR, "[data-testid=stStatusWidget]"))
+        assert violations(browser) == []
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

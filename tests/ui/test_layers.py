@@ -20,6 +20,7 @@ SHARED = {
     "semsearch.utils.quantities.letters_by_kind",
     "semsearch.utils.quantities.rounded_down",
     "semsearch.search.page_names.page_name",  # and of the pages of documents
+    "semsearch.encoders.encoder_pool.EncoderPool",  # the type of Index.open's `encoders`
     "semsearch.documents.suffixes.BY_LOADER",  # and of the files that are Markdown
     "semsearch.documents.loaders.suffix_of",  # and of the suffix that tells the type of a file
     "semsearch.search.snippets.Snippet",  # the type of what Index.snippets returns

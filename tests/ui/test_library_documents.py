@@ -474,7 +474,7 @@ def test_nothing_of_a_document_or_a_file_name_is_markup(notes: Path, folder: Pat
     page.multiselect(key="chosen").set_value([name])
     click(again(page), "Delete the chosen")
     assert name in ids(page)
-    texts = [*page.markdown, *page.caption, *page.subheader, *page.error, *page.warning, *page.success]
+    texts = [*page.markdown, *page.caption, *page.header, *page.error, *page.warning, *page.success]
     assert any("onerror" in each.value for each in texts)
     for each in texts:
         assert "<img" not in each.value.replace("\\<", "")
@@ -505,7 +505,6 @@ def test_without_a_choice_the_first_index_with_documents_is_shown(notes: Path) -
     Index.create("empty", encoder="hashing").close()
     assert shown().selectbox(key="n").value == "notes"
     assert shown(n="empty").selectbox(key="n").value == "empty"
-    assert shown(index="empty").selectbox(key="n").value == "empty"  # an old link
 
 
 def test_an_index_that_is_removed_behind_the_page_is_a_sentence(notes: Path) -> None:

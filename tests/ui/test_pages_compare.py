@@ -57,7 +57,7 @@ def titles(page: AppTest) -> list[str]:
 
 def words(page: AppTest) -> str:
     """All that goes through Markdown."""
-    kinds = (page.markdown, page.caption, page.error, page.info, page.warning, page.subheader)
+    kinds = (page.markdown, page.caption, page.error, page.info, page.warning, page.header)
     return "\n".join(each.value for kind in kinds for each in kind)
 
 
@@ -94,39 +94,6 @@ def test_a_cosine_has_one_colour_whatever_the_texts_and_the_encoder() -> None:
     assert len(whole[0]["domain"]) == len(whole[0]["range"])
 
 
-def test_all_encoders_stand_in_the_line_of_each_pair() -> None:
-    page = shown("hashing", "default", s="a red car\na red cart\nsoup")
-    [at] = [at for at, spec in enumerate(charts(page)) if "shape" in json.dumps(spec)]
-    found = {(row["pair"][:5], row["encoder"]): row["cosine"] for row in drawn(page, at)}
-    assert {pair for pair, _ in found} == {"1 – 2", "1 – 3", "2 – 3"}
-    for name in ("hashing", "default"):
-        assert found["1 – 3", name] == pytest.approx(sts([("a red car", "soup")], encoder=name).cosines[0], abs=1e-3)
-    assert not any("shape" in json.dumps(spec) for spec in charts(shown(s="a red car\na red cart\nsoup")))
-
-
-def test_of_many_pairs_those_are_drawn_about_which_encoders_differ_most() -> None:
-    texts = [f"the number {at} of {at * at}" for at in range(9)]
-    page = shown("hashing", "default", s="\n".join(texts))
-    assert "The 20 pairs about which the encoders differ most, of 36" in words(page)
-    [at] = [at for at, spec in enumerate(charts(page)) if "shape" in json.dumps(spec)]
-    pairs = {tuple(int(each) for each in row["pair"].split("  ")[0].split(" – ")) for row in drawn(page, at)}
-    every = {(y, x): (texts[y - 1], texts[x - 1]) for y in range(1, 10) for x in range(y + 1, 10)}
-    one, other = (
-        dict(zip(every, sts(list(every.values()), encoder=name).cosines, strict=True))
-        for name in ("hashing", "default")
-    )
-    gaps = {pair: abs(one[pair] - other[pair]) for pair in every}
-    assert len(pairs) == 20
-    assert min(gaps[pair] for pair in pairs) >= max(gaps[pair] for pair in every if pair not in pairs) - 1e-3
-
-
-def test_pairs_are_drawn_for_all_encoders_in_the_order_of_the_table() -> None:
-    page = pasted(PAIRS, "hashing", "default")
-    [at] = [at for at, spec in enumerate(charts(page)) if "shape" in json.dumps(spec)]
-    listed = page.dataframe[1].value["pair"].tolist()
-    assert list(dict.fromkeys(int(row["pair"].split()[0]) for row in drawn(page, at))) == listed
-
-
 def test_the_figures_of_a_map_are_in_the_file_with_the_sentences() -> None:
     page = shown(s="a red car\na red cart\nsoup")
     [files] = [json.loads(each.proto.bytes) for each in page.get("bidi_component")]
@@ -139,60 +106,11 @@ def test_the_figures_of_a_map_are_in_the_file_with_the_sentences() -> None:
     assert files["name"] == "cosines-of-hashing"
 
 
-def earlier(page: AppTest) -> dict[str, float]:
-    """What other encoders made of the pair before."""
-    [found] = [each for each in page.expander if each.label.startswith("Earlier comparisons")]
-    return {row["encoder"]: row["cosine"] for each in found.dataframe for row in each.value.to_dict("records")}
-
-
-def test_a_pair_shows_what_other_encoders_made_of_it_before(home: Path) -> None:
-    assert earlier(shown("hashing", s="a red car\na red cart")) == {}
-    page = shown("default", s="a red cart\na red car")  # in the other order
-    right = sts([("a red car", "a red cart")], encoder="hashing").cosines[0]
-    assert earlier(page) == pytest.approx({"hashing": right})
-    assert earlier(shown("default", s="a red car\nsoup")) == {}
-    assert set(earlier(shown("cot-small", s="a red car\na red cart"))) == {"hashing", "default"}
-    assert (home / ".comparisons.json").stat().st_mode & 0o077 == 0
-    page.button(key="forget pair").click()
-    assert earlier(again(page)) == {}
-    assert {each["first"] for each in json.loads((home / ".comparisons.json").read_text())["comparisons"]} >= {
-        "a red car"
-    }
-    page.button(key="forget pairs").click()
-    again(page)
-    assert len(json.loads((home / ".comparisons.json").read_text())["comparisons"]) == 1  # the one on the screen
-
-
-def test_the_switch_of_the_searches_keeps_no_comparison(home: Path) -> None:
-    page = shown("hashing", s="a red car\na red cart")
-    page.checkbox(key="remember comparisons").uncheck()
-    again(page)
-    assert not (home / ".comparisons.json").exists()
-    assert json.loads((home / ".searches.json").read_text())["remember"] is False
-    assert earlier(shown("default", s="a red car\na red cart")) == {}
-    assert not (home / ".comparisons.json").exists()
-
-
-def test_pairs_of_a_file_stay_in_memory(home: Path) -> None:
-    page = shown("hashing", kind="pairs")
-    page.file_uploader[0].set_value(("p.csv", PAIRS.encode(), "text/csv")).run()
-    assert not page.exception and page.dataframe
-    assert not (home / ".comparisons.json").exists()
-
-
-@pytest.mark.parametrize("content", ["", "[]", '{"comparisons": [7, {"first": "a red car"}]}', "\x00"])
-def test_a_damaged_list_of_comparisons_costs_no_comparison(content: str, home: Path) -> None:
-    (home / ".comparisons.json").write_text(content)
-    page = shown("hashing", s="a red car\na red cart")
-    assert page.dataframe[0].value["encoder"].tolist() == ["hashing"]
-    assert earlier(page) == {}
-
-
 def test_words_are_coloured_by_what_the_cosine_loses_without_them() -> None:
     from semsearch import Encoder
     from semsearch.evaluation import word_contributions
 
-    page = shown("hashing", s=f"diesel zeppelins {HOSTILE}\ndiesel", words="true")
+    page = shown("hashing", s=f"diesel zeppelins {HOSTILE}\ndiesel", look="Words")
     assert not page.error
     written = page.get("html")[-1].proto.body
     assert "diesel</span>" in written and "&lt;" in written
@@ -201,7 +119,7 @@ def test_words_are_coloured_by_what_the_cosine_loses_without_them() -> None:
     one, other = word_contributions(Encoder.load("hashing"), f"diesel zeppelins {HOSTILE}", "diesel")
     assert rows["change"].tolist() == pytest.approx([each.change for each in (*one, *other)])
     assert re.search(r'<span class="t[34]" title="\+0\.\d+">diesel', written)
-    apart = shown("hashing", s="diesel zeppelins\ndiesel", words="true").get("html")[-1].proto.body
+    apart = shown("hashing", s="diesel zeppelins\ndiesel", look="Words").get("html")[-1].proto.body
     assert re.search(r'<span class="a[1-4]" title="-0\.\d+">zeppelins', apart)
 
 
@@ -215,7 +133,7 @@ def test_the_cells_of_a_map_are_the_cosines() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    [{"kind": "nonsense"}, {"x": "99"}, {"y": "-1"}, {"x": "many"}, {"s": "one line"}, {"tokens": "x"}, {"s": ""}],
+    [{"kind": "nonsense"}, {"x": "99"}, {"y": "-1"}, {"x": "many"}, {"s": "one line"}, {"look": "x"}, {"s": ""}],
 )
 def test_a_url_with_values_that_cannot_be_is_no_error(url: dict[str, str]) -> None:
     assert not shown(**url).error
@@ -249,9 +167,7 @@ def test_an_encoder_that_cannot_be_loaded_is_an_error_of_its_own(home: Path) -> 
 
 def test_a_link_alone_fetches_nothing() -> None:
     page = shown("hashing", "hf:owner/name", "bge-small-en-v1.5#mean", s="a\nb")
-    assert [each.label for each in page.button if not each.label.startswith(("Add", "Forget"))] == [
-        "Download and use it"
-    ] * 2
+    assert [each.label for each in page.button if not each.label.startswith("Add")] == ["Download and use it"] * 2
     assert not page.error
     assert titles(page) == ["hashing"]
 
@@ -264,7 +180,7 @@ def test_pairs_with_scores_give_correlations_charts_and_the_worst_first() -> Non
     assert measures["spearman"].tolist() == pytest.approx([found.spearman])
     assert measures["pearson"].tolist() == pytest.approx([found.pearson])
     assert listed["pair"].tolist()[0] == 4
-    assert titles(page) == ["hashing", "hashing"]
+    assert titles(page) == ["hashing"]
     assert page.number_input(key="pair").value == 4
 
 
@@ -401,9 +317,9 @@ def test_the_masks_of_cot_bert_are_compared_and_the_words_there_are_read(golden:
     from semsearch.evaluation import fill_mask, mask_vectors
 
     name, texts = f"{golden / 'models' / 'tiny-bert'}#cot-bert", ["A man plays a guitar.", "A man is eating."]
-    page = shown(name, "hashing", s="\n".join(texts), masks="true")
+    page = shown(name, "hashing", s="\n".join(texts), look="[MASK]")
     encoder = Encoder.load(name)
-    compared, read = page.dataframe[1].value, page.dataframe[2].value
+    compared, read = page.dataframe[0].value, page.dataframe[1].value
     vectors = mask_vectors(encoder, texts)
     vectors /= (vectors**2).sum(-1, keepdims=True) ** 0.5
     a, b = vectors
@@ -489,7 +405,7 @@ def test_a_bad_line_is_a_sentence_on_the_page() -> None:
 
 
 def test_an_encoder_without_torch_says_what_tokens_need() -> None:
-    page = shown("hashing", "default", s="a red car\na red cart", tokens="true")
+    page = shown("hashing", "default", s="a red car\na red cart", look="Tokens")
     assert len(page.info) == 2
     assert "runs in PyTorch" in page.info[1].value
     assert titles(page) == ["hashing", "default", "default − hashing"]
@@ -498,7 +414,7 @@ def test_an_encoder_without_torch_says_what_tokens_need() -> None:
 def test_the_tokens_of_a_torch_model_are_drawn_for_both_sentences(golden: Path) -> None:
     pytest.importorskip("torch")
     name = f"{golden / 'models' / 'tiny-bert'}#mean"
-    page = shown(name, s="A man plays a guitar.\nSoup.", tokens="true")
+    page = shown(name, s="A man plays a guitar.\nSoup.", look="Tokens")
     assert not page.error
     assert not page.info
     bars = [spec for spec in charts(page) if "title" not in spec]
@@ -509,7 +425,7 @@ def test_the_tokens_of_a_torch_model_are_drawn_for_both_sentences(golden: Path) 
 
 def test_nothing_of_a_text_is_markup(home: Path) -> None:
     pages = [
-        shown("hashing", HOSTILE, s=f"{HOSTILE}\n=cmd|' /C calc'!A0\n{HOSTILE}", tokens="true"),
+        shown("hashing", HOSTILE, s=f"{HOSTILE}\n=cmd|' /C calc'!A0\n{HOSTILE}", look="Tokens"),
         pasted(json.dumps({"a": HOSTILE, "b": f"=1+1 {HOSTILE}", "score": 1}) + '\n{"a": "x", "b": "y", "score": 2}'),
         pasted(f"x,y\n{HOSTILE},c,{HOSTILE},d"),
         pasted(f"x,y,{HOSTILE.replace(',', '')}"),
@@ -564,16 +480,13 @@ def test_a_download_holds_every_pair_and_the_correlations() -> None:
     }  # fmt: skip
 
 
-def test_boxes_stand_for_whole_scores_and_for_even_groups_of_another_scale() -> None:
-    from semsearch_ui.compare.correlation import boxes
+def test_a_click_on_a_cell_chooses_its_sentences_and_what_is_hidden_is_not_computed() -> None:
+    from semsearch_ui.compare import matrix
 
-    assert [(box["at"], box["count"]) for box in boxes([0.4, 0.6, 3.5, 5], [0, 0.2, 0.4, 1])] == [
-        (0, 1),
-        (1, 1),
-        (4, 1),
-        (5, 1),
-    ]
-    assert [box["at"] for box in boxes([0, 0.5, 1], [0, 0.5, 1])] == [0, 0.6, 1]
-    assert [(box["at"], box["count"]) for box in boxes([2, 2], [0.1, 0.3])] == [(2, 2)]
-    (box,) = boxes([1] * 9, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 9])
-    assert tuple(box[key] for key in ("low", "middle", "high", "most")) == pytest.approx((0.3, 0.5, 0.7, 0.8))
+    page = shown("hashing", s="a red car\na red cart\nsoup")
+    cell = next(each for each in drawn(page, 0) if each["first"] == "a red cart" and each["second"] == "soup")
+    assert (cell["x"], cell["y"]) == (2, 3) and set(matrix.SENTENCES) <= cell.keys()
+    chosen = shown("hashing", s="a red car\na red cart\nsoup", x="2", y="3")
+    right = sts([("a red cart", "soup")], encoder="hashing").cosines[0]
+    assert chosen.dataframe[0].value["cosine"].tolist() == pytest.approx([right])
+    assert "is left out" not in words(chosen)

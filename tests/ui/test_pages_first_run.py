@@ -78,9 +78,11 @@ def test_a_folder_that_is_not_in_english_gets_an_encoder_that_reads_it(
 ) -> None:
     (home / "notizen").mkdir()
     (home / "notizen" / "brot.txt").write_text("Das Brot muss eine Stunde im Ofen bleiben.", encoding="utf-8")
-    made: list[object] = []
+    made: list[str] = []
     create = Index.create
-    monkeypatch.setattr(Index, "create", lambda name, **how: made.append(how["encoder"]) or create(name, **how))
+    monkeypatch.setattr(
+        Index, "create", lambda name, **how: made.append(how["encoder"].reference) or create(name, **how)
+    )
     app = shown("~/notizen")
     assert "The encoder is multilingual, since 100% of the texts are in German" in said(app)
     make(app, "notizen")

@@ -43,7 +43,7 @@ def said(page: AppTest) -> str:
         page.info,
         page.caption,
         page.markdown,
-        page.subheader,
+        page.header,
         page.header,
     )
     hidden = str.maketrans("", "", "\\*\u2060")

@@ -290,15 +290,6 @@ def test_an_area_holds_a_point_by_the_even_odd_rule() -> None:
     assert selection.within(horseshoe, points).tolist() == [True, False, True, True, False, False]
 
 
-def test_near_duplicates_are_pairs_of_different_documents(home: Path, charts: list[Drawn]) -> None:
-    copied = "The kettle is descaled with vinegar, and rinsed twice."
-    made([*DOCUMENTS, Document("a.txt", copied), Document("b.txt", copied)])
-    page = waited(shown(near="true"))
-    [table] = [each.value for each in page.dataframe]
-    assert table[["first", "second"]].to_numpy().tolist() == [["a.txt", "b.txt"]]
-    assert table["cosine"][0] == pytest.approx(1, abs=1e-3)
-
-
 def test_what_another_process_adds_is_on_the_next_map(notes: Path, charts: list[Drawn]) -> None:
     page = shown()
     with Index.open("notes", encoder="hashing") as index:
@@ -328,13 +319,13 @@ def test_nothing_of_a_document_is_markup(home: Path, charts: list[Drawn]) -> Non
     made([*documents, *DOCUMENTS])
     points = ",".join(str(passage_of(each.id)) for each in documents)
     for way in ("topic", "folder", f"{HOSTILE} (metadata)", "image (metadata)"):
-        page = waited(shown(by=way, near="true", points=points))
+        page = waited(shown(by=way, points=points))
         assert page.selectbox(key="by").value == way
         assert "<script" not in html(page)
         assert "&lt;script&gt;" in html(page)
         group = charts[-1].head["groups"][0]
         for drawn in (page, waited(shown(by=way, group=group))):
-            for each in (*drawn.markdown, *drawn.caption, *drawn.info, *drawn.subheader):
+            for each in (*drawn.markdown, *drawn.caption, *drawn.info, *drawn.header):
                 assert not getattr(each, "allow_html", False)
                 assert "](javascript" not in each.value
                 assert "<script" not in each.value.replace("\\<", "")
@@ -533,23 +524,6 @@ def test_pca_keeps_the_two_directions_in_which_points_differ_most() -> None:
     assert share == pytest.approx(1, abs=1e-5)
     apart = np.linalg.norm(plane[:, None] - plane[None], axis=2)
     assert np.allclose(np.linalg.norm(placed[:, None] - placed[None], axis=2), apart, atol=1e-3)
-
-
-def test_near_pairs_are_those_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    vectors, owners = groups_of_points(), [str(at // 2) for at in range(60)]
-    cosines = vectors @ vectors.T
-    right = {
-        (one, other)
-        for one in range(60) for other in range(one + 1, 60)
-        if cosines[one, other] > 0.99 and owners[one] != owners[other]
-    }  # fmt: skip
-    pairs, more = space_points.near(vectors, owners, 0.99)
-    best = sorted(right, key=lambda pair: -cosines[pair])[: space_points.PAIRS]
-    assert more == (len(right) > space_points.PAIRS)
-    assert [cosine for *_, cosine in pairs] == pytest.approx([cosines[pair] for pair in best], abs=1e-5)
-    assert {pair[:2] for pair in pairs} <= right
-    monkeypatch.setattr(space_points, "PAIRS", 3)
-    assert len(space_points.near(vectors, owners, 0.9)[0]) == 3
 
 
 def test_rare_groups_are_one_grey_group_and_labels_are_never_alike() -> None:

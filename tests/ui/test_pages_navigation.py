@@ -41,13 +41,11 @@ def test_every_link_leads_to_the_index_that_its_page_shows(notes: Path) -> None:
     assert links(shown()) == dict.fromkeys(PAGES, "n=notes") | {"Search": ""}  # which searches all of them
     app = shown("library")
     assert set(links(app).values()) == {"n=notes"} and dict(app.query_params) == {"n": "notes"}
-    app = shown("library", index="notes")  # an old link
-    assert set(links(app).values()) == {"n=notes"} and dict(app.query_params) == {"n": "notes"}
 
 
 @pytest.mark.parametrize("page", ["", "library", "map", "compare", "evaluate", "templates", "models"])
 def test_a_parameter_that_a_page_does_not_use_is_named(page: str, notes: Path) -> None:
-    app = shown(page, index="notes", pth="*.md", n="notes")
+    app = shown(page, pth="*.md", n="notes")
     assert "no use for the parameter pth of its address" in told(app)
     assert told(shown(page, n="notes")) == ""
 
@@ -71,24 +69,6 @@ def test_the_panel_goes_on_to_the_index_that_it_has_made(notes: Path, tmp_path_f
     assert (title(app), app.query_params["n"]) in (("Search", "letters"), ("Search", ["letters"]))
     assert ended("letters") == "done"
     assert "letters" in {link.proto.query_string.removeprefix("n=") for link in again(app).get("page_link")}
-
-
-@pytest.mark.parametrize(
-    ("old", "query", "title_now", "query_now"),
-    [
-        ("indexes", {"part": "Train"}, "Models", {"part": "Train"}),
-        ("indexes", {}, "Library", {"shelf": "indexes"}),
-        ("documents", {"glob": "a*"}, "Library", {"glob": "a*"}),
-        ("groups", {}, "Library", {"shelf": "copies"}),
-        ("groups", {"kind": "labels"}, "Explore", {"view": "labels"}),
-    ],
-)
-def test_a_link_from_an_earlier_version_still_leads_there(
-    old: str, query: dict[str, str], title_now: str, query_now: dict[str, str], notes: Path
-) -> None:
-    app = shown(old, n="notes", **query)
-    assert title(app) == title_now
-    assert {name: app.query_params[name] for name in query_now} in (query_now, {n: [v] for n, v in query_now.items()})
 
 
 def test_the_frame_has_no_name_that_a_page_needs(notes: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
-from helpers.pages import HOSTILE, hits, opened, tell, titles
+from helpers.pages import HOSTILE, hits, opened, said, tell, titles
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Index, admin
@@ -114,6 +114,26 @@ def test_what_has_to_be_loosened_is_said_with_the_nearest_miss(notes: Path) -> N
     assert any("Without the filters" in each.value for each in page.markdown)
 
 
+def test_a_pattern_that_no_path_matches_is_named(notes: Path) -> None:
+    assert said(shown("engine", path="[[")).startswith("No document has a path that matches [[.")
+
+
+def test_what_has_to_match_narrows_the_hits_and_is_a_chip(notes: Path) -> None:
+    page = shown("engine", grep="(?i)DIESEL")
+    assert titles(page) == ["1. diesel.txt"] and "must match: (?i)DIESEL" in chips(page)
+    assert "(" in said(shown("engine", grep="("))
+
+
+def test_what_was_left_out_of_a_file_stands_beside_it(notes: Path, tmp_path: Path) -> None:
+    site = tmp_path / "www"
+    site.mkdir()
+    (site / "gate.html").write_text("<main><p>The gate of the castle is oak.</p></main><script>let shut;</script>")
+    with Index.create("site", encoder="hashing") as index:
+        index.sync(site)
+    page = shown("gate castle", n="site")
+    assert "script" in hits(tell(page, "open", key=first(page)))["reader"]["left"]
+
+
 @pytest.mark.parametrize("where", ["year >", "nosuch = 3", "year > 'x"])
 def test_a_filter_that_does_not_parse_is_a_sentence_and_no_traceback(where: str, notes: Path) -> None:
     page = shown("engine", where=where)
@@ -205,11 +225,11 @@ def test_every_page_has_the_same_current_index(notes: Path) -> None:
     page = opened("app", q="engine", n="others")
     assert all("n=others" in link.proto.query_string for link in page.get("page_link"))
     page.query_params = {}  # as by a link without it
-    for name in ("documents", "map", "indexes", "evaluate"):
+    for name in ("library", "map", "evaluate"):
         opened_at(page, name)
         chooser = page.multiselect(key="n").value[0] if name == "evaluate" else page.selectbox(key="n").value
         assert chooser == "others", name
-    opened_at(page, "documents").selectbox(key="n").select("notes").run()
+    opened_at(page, "library").selectbox(key="n").select("notes").run()
     assert page.query_params["n"] == "notes"
     page.query_params = {}
     assert opened_at(page, "").multiselect(key="n").value == ["notes"]
@@ -639,7 +659,7 @@ def test_what_is_typed_is_answered_by_its_words_and_at_rest_by_its_meaning(
 
 def test_a_chip_of_a_passage_shows_its_words_and_never_stands_on_both_sides(notes: Path) -> None:
     page = tell(shown("diesel engine"), "steer", kind="more", key=first(shown("diesel engine")))
-    assert chips(page) == ["more like: “A diesel engine ignites fuel by com…”"]
+    assert chips(page) == ["more like: “A diesel engine ignites fuel by …”"]
     tell(page, "steer", kind="less", key=first(page))
     assert [each.partition(":")[0] for each in chips(page)] == ["less like"]
     assert chips(shown("engine", more="#1 ^0.5"))[0].endswith("…” ^0.5")

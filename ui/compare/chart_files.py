@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
 
 from semsearch.types import JsonObject
 
-from ..shared import tables
-from ..shared.charts import Cells, Chart
+from ..shared import charts, tables
+from ..shared.charts import CHOSEN, Cells, Chart
 from ..shared.messages import Place
 
 _BROWSER = Path(__file__).parent / "browser"
@@ -24,12 +25,31 @@ _buttons = st.components.v2.component(
 )
 
 
-def show(chart: Chart, key: str, name: str, rows: Sequence[JsonObject], *, place: Place = None) -> None:
-    """Draw the chart; files of it are called `name`, and have the rows as figures."""
+def show(
+    chart: Chart,
+    key: str,
+    name: str,
+    rows: Sequence[JsonObject],
+    *,
+    place: Place = None,
+    clicked: Callable[[JsonObject], None] | None = None,
+) -> None:
+    """Draw the chart; files of it are called `name`, and have the rows as figures.
+
+    `clicked` is called with what the chart selects by a click; a click beside it changes nothing.
+    """
     with (place or st).container(key=key):
-        st.altair_chart(chart)
+        if clicked is None:
+            charts.draw(chart)
+        else:
+            charts.draw(chart, key=f"{key} chart", on_select=partial(_clicked, f"{key} chart", clicked))
         data = {"target": key, "name": _file_name(name), "csv": tables.to_csv(rows, list(rows[0]))}
         _buttons(data=json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"), key=f"{key} files")
+
+
+def _clicked(key: str, clicked: Callable[[JsonObject], None]) -> None:
+    for each in st.session_state[key]["selection"].get(CHOSEN, [])[:1]:
+        clicked(each)
 
 
 def matrix_rows(cells: Cells, texts: Sequence[str]) -> list[JsonObject]:

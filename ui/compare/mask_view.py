@@ -17,11 +17,16 @@ from ..shared.messages import plain
 if TYPE_CHECKING:
     from semsearch.evaluation import MaskComparison
 
+ABOUT = (
+    "The cosine between the positions that a prompt reads, such as the two [MASK]s of CoT-BERT, and the words that the "
+    "model would fill in there. For BERT and RoBERTa in PyTorch."
+)
 COLUMNS = {"cosine": st.column_config.NumberColumn("cosine", format="%.4f", width="small")}
 
 
 def show(chosen: Mapping[str, Encoder], texts: tuple[str, str]) -> None:
     """A table of cosines and one of words for each encoder that reads [MASK]."""
+    messages.caption(ABOUT)
     for name, encoder in chosen.items():
         with encoder_picker.errors_of(name, messages.info):
             compared = evaluation.compare_masks(encoder, texts)

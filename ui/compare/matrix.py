@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import streamlit as st
 
+from semsearch.types import JsonObject
+
 from ..shared import charts, encoder_picker, messages
 from ..shared.widgets import URL
 from . import chart_files, one_pair, pair_scores
 
 MOST = 30
 MOST_CHARACTERS = 4_000  # the sentences are part of the URL, which servers limit to some kilobytes
-MOST_PAIRS, HALF = 20, 16  # pairs of the chart with all encoders, and letters of a sentence there
 EXAMPLE = "A man is playing a guitar.\nSomeone plays an instrument.\nA man is not playing a guitar.\nThe soup is cold."
+SENTENCES = {"x": ("First", 1), "y": ("Second", 2)}  # of the pair: key, label, and number at first
 Cells = Sequence[Sequence[float]]
 
 
@@ -38,51 +40,27 @@ def show(names: Sequence[str]) -> None:
         _maps(matrices, texts)
     if len(texts) > 2 and matrices:
         one_pair.show(chosen, *_two(texts))
+    if len(matrices) > 1:
+        _differences(matrices, texts)
 
 
 def _maps(matrices: Mapping[str, Cells], texts: Sequence[str]) -> None:
-    st.subheader("All pairs of sentences")
-    st.caption("A cosine has the same colour in every map, whatever the encoder; point at a cell for its sentences.")
+    st.caption("Click a cell to look at its two sentences. A cosine has the same colour whatever the encoder.")
     names = encoder_picker.labels(matrices)
     maps = {
         f"cosines of {names[each]}": (charts.heat(cells, texts, names[each]), cells) for each, cells in matrices.items()
     }
     _side_by_side(maps, texts)
-    if len(matrices) < 2:
-        return
-    _strip(matrices, texts)
+
+
+def _differences(matrices: Mapping[str, Cells], texts: Sequence[str]) -> None:
+    names = encoder_picker.labels(matrices)
     (base, cells), *rest = matrices.items()
-    st.subheader("Where encoders differ")
+    st.header("Where encoders differ")
     messages.caption(f"The cosine minus that of {names[base]}: orange is higher, blue is lower.")
     differences = {f"{names[each]} − {names[base]}": np.subtract(others, cells).tolist() for each, others in rest}
     apart = {title: (charts.apart(one, texts, title), one) for title, one in differences.items()}
     _side_by_side(apart, texts, half=True)
-
-
-def _strip(matrices: Mapping[str, Cells], texts: Sequence[str]) -> None:
-    """Every two sentences with a mark for each encoder; of many those about which the encoders differ most."""
-    names = encoder_picker.labels(matrices)
-    every = [
-        (y, x, [cells[y][x] for cells in matrices.values()])
-        for y in range(len(texts))
-        for x in range(y + 1, len(texts))
-    ]
-    apart = sorted(every, key=lambda pair: min(pair[2]) - max(pair[2]))[:MOST_PAIRS]
-    shown = [each for each in every if each in apart] if len(every) > MOST_PAIRS else every
-    rows = [
-        {"pair": f"{y + 1} – {x + 1}  {_both(texts[y], texts[x])}", "first": texts[y], "second": texts[x]}
-        | {"encoder": name, "cosine": round(cosine, 4)}
-        for y, x, cosines in shown
-        for name, cosine in zip(names.values(), cosines, strict=True)
-    ]
-    st.subheader("All encoders, pair by pair")
-    if len(shown) < len(every):
-        st.caption(f"The {len(shown)} pairs about which the encoders differ most, of {len(every):,}.")
-    chart_files.show(charts.strip(rows, list(names.values())), "strip", "cosines by pair", rows)
-
-
-def _both(first: str, second: str) -> str:
-    return " · ".join(messages.one_line(each, HALF) for each in (first, second))
 
 
 def _side_by_side(drawn: Mapping[str, tuple[charts.Chart, Cells]], texts: Sequence[str], *, half: bool = False) -> None:
@@ -94,13 +72,20 @@ def _side_by_side(drawn: Mapping[str, tuple[charts.Chart, Cells]], texts: Sequen
             zip(places, every[start : start + 2], strict=False), start
         ):
             key = f"{'apart' if half else 'map'}-{at}"
-            chart_files.show(chart, key, name, chart_files.matrix_rows(cells, texts), place=place)
+            chart_files.show(chart, key, name, chart_files.matrix_rows(cells, texts), place=place, clicked=_choose)
+
+
+def _choose(cell: JsonObject) -> None:
+    """The sentences of a cell become the two that are looked at."""
+    for key in SENTENCES:
+        st.session_state[key] = int(cell[key])
 
 
 def _two(texts: Sequence[str]) -> tuple[str, str]:
-    """Two sentences that a person chooses."""
-    st.subheader("Two sentences")
-    left, right = st.columns(2)
-    first = one_pair.number(left, "First", "x", len(texts), 1)
-    second = one_pair.number(right, "Second", "y", len(texts), 2)
+    """Two sentences that a person chooses, by a click on a cell or by their numbers."""
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    row.header("Two sentences", width="content")
+    first, second = (
+        one_pair.number(row, label, key, len(texts), usual, width=110) for key, (label, usual) in SENTENCES.items()
+    )
     return texts[first - 1], texts[second - 1]

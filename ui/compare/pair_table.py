@@ -11,15 +11,14 @@ from semsearch.evaluation import SentencePair as Pair
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..shared import charts, encoder_picker, messages, tables, widgets
+from ..shared import encoder_picker, messages, tables, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
 from ..shared.work import jobs
-from . import chart_files, correlation, one_pair, pair_scores, uploaded_pairs
+from . import correlation, one_pair, pair_scores, uploaded_pairs
 from .pair_scores import Scored
 from .uploaded_pairs import PairSet
 
-MOST_DRAWN = 20  # pairs of the chart with all encoders
 FIGURES = {  # of an encoder: title, format and help of its column
     "off": (
         "ranks off",
@@ -49,14 +48,12 @@ def _results(chosen: dict[str, Encoder], pair_set: PairSet) -> None:
         correlation.show(pairs, scores)
     rows = _worst_first(table(pairs, scores), scores)
     _listed(rows, scores)
-    if len(scores) > 1:
-        _strip(rows, list(scores))
     tables.downloads("pairs", whole(rows, scores), rows)
-    st.subheader("One pair", anchor="one-pair")
+    st.header("One pair", anchor="one-pair")
     pair = pairs[one_pair.number(None, "Pair", "pair", len(rows), rows[0]["pair"]) - 1]
     if pair.gold is not None:
         st.caption(f"gold score {pair.gold:g}")
-    one_pair.show(chosen, pair.first, pair.second, remember=not pair_set.file)  # a file stays in memory
+    one_pair.show(chosen, pair.first, pair.second)
 
 
 def _scored(chosen: Mapping[str, Encoder], pair_set: PairSet) -> dict[str, Scored]:
@@ -82,7 +79,7 @@ def _scored(chosen: Mapping[str, Encoder], pair_set: PairSet) -> dict[str, Score
 @st.fragment(run_every=1.0)
 def _watch(pair_set: PairSet, chosen: Sequence[Encoder], seen: int) -> None:
     """Draw the page again once one more encoder is done."""
-    st.caption(f"{seen} of {len(chosen)} encoders are done; the bar at the top of the page shows the progress.")
+    st.caption(f"{seen} of {len(chosen)} encoders are done; the end of the rail shows the progress.")
     done = sum(pair_scores.complete(encoder, pair_set) is not None for encoder in chosen)
     if done != seen or not jobs.busy(pair_scores.key(pair_set)):
         st.rerun()
@@ -90,7 +87,7 @@ def _watch(pair_set: PairSet, chosen: Sequence[Encoder], seen: int) -> None:
 
 def _worst_first(rows: Sequence[JsonObject], scores: Mapping[str, Scored]) -> Sequence[JsonObject]:
     """The rows, the worst disagreements with people first; without gold scores in their order."""
-    st.subheader("Pairs")
+    st.header("Pairs")
     judges = [name for name in scores if any(row[f"off {name}"] is not None for row in rows)]
     if not judges:
         return rows
@@ -116,21 +113,6 @@ def whole(rows: Sequence[JsonObject], scores: Mapping[str, Scored]) -> JsonObjec
     """The JSON to download."""
     models = {name: {"spearman": one.spearman, "pearson": one.pearson} for name, one in scores.items()}
     return {"schema": 1, "models": models, "pairs": rows}
-
-
-def _strip(rows: Sequence[JsonObject], names_used: Sequence[str]) -> None:
-    """The first pairs of the table, with a mark for each encoder."""
-    names, shown = encoder_picker.labels(names_used), rows[:MOST_DRAWN]
-    marks = [
-        {"pair": charts.numbered(row["pair"] - 1, row["sentence1"]), "first": row["sentence1"]}
-        | {"second": row["sentence2"], "encoder": names[name], "cosine": round(row[f"cosine {name}"], 4)}
-        for row in shown
-        for name in names_used
-    ]
-    st.subheader("All encoders, pair by pair")
-    if len(shown) < len(rows):
-        st.caption(f"The first {len(shown)} pairs of the table, of {len(rows):,}.")
-    chart_files.show(charts.strip(marks, list(names.values())), "strip", "cosines by pair", marks)
 
 
 def _listed(rows: Sequence[JsonObject], scores: Mapping[str, Scored]) -> None:

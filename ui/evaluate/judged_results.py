@@ -41,12 +41,12 @@ def show(names: Sequence[str]) -> None:
     latest = {name: latest[name] for name in names if name in latest}
     if not latest:
         return
-    st.subheader("How good it is")
+    st.header("How good it is")
     for name, run in latest.items():
         _figures(name, run)
         if run["settings"].get("sha256") != digest(Judgements(names[0]).test_set()):
             st.caption("The marks have changed since then: measure again.")
-    st.subheader("Which is better")
+    st.header("Which is better")
     for name, run in latest.items():
         _compared({row["mode"]: _scores(run, row["mode"]) for row in run["rows"]}, name if len(latest) > 1 else "")
     _indexes(latest)

@@ -46,7 +46,7 @@ def page() -> None:
         name = widgets.choice("Research", others, RESEARCH, label_visibility="collapsed")
     measure, names = MEASURES[name], []
     with st.container(border=True):
-        st.subheader(measure.question, anchor=False)
+        st.header(measure.question, anchor=False)
         st.caption(measure.about)
         with messages.errors():
             names = _indexes() if measure.of_indexes else []

@@ -64,7 +64,7 @@ def form(name: str, measure: str) -> str:
 
 def show(rows: Sequence[Row], measure: str) -> None:
     """Choose two rows, and show their difference."""
-    st.subheader("Compare two runs")
+    st.header("Compare two runs")
     labels = [f"{at} · {row.label}" for at, row in enumerate(rows, 1)]  # runs of one second have the same label
     one, other = (
         rows[place.selectbox(side, range(len(rows)), at, labels.__getitem__, f"{side} {measure} {len(rows)}")]

@@ -21,7 +21,7 @@ CHOSEN = "runs to delete"
 def show(measure: str) -> None:
     """All runs of one measure, the newest first."""
     newest = runs.newest_first(measure)
-    st.subheader("Runs")
+    st.header("Runs")
     if not newest:
         st.caption("There is no run of this kind yet. Runs are saved until you delete them.")
         return

@@ -61,7 +61,7 @@ def _card(name: str, *, current: bool) -> None:
 def _read(state: tuple[str, int, int], _index: Index) -> str:
     """The share of the texts that the encoder reads, where that is not all."""
     share = admin.share_read(_index) if len(_index) else None
-    return "" if share is None or share > ALL else f", which reads {share:.0%} of it"
+    return "" if share is None or share > ALL else f", which reads {share:.0%} of the texts"
 
 
 def _backend(space: JsonObject) -> str:
@@ -72,7 +72,7 @@ def _backend(space: JsonObject) -> str:
 
 def _index(name: str, info: JsonObject) -> None:
     """The facts about the chosen index, and the buttons and forms that act on it."""
-    st.subheader(plain(name), anchor=False)
+    st.header(plain(name), anchor=False)
     splitter = info["recipe"]["splitter"]
     overlap = f"{splitter['overlap']} tokens overlap" if splitter["overlap"] else "no overlap"
     split = f"split at {splitter['kind']}, {splitter['size']} tokens, {overlap}"

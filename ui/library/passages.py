@@ -27,11 +27,13 @@ def show(name: str, document: str) -> None:
         tokens = _tokens(index, [each["text"] for each in own])
         limit = (info["spaces"] or [{"encoder": {}}])[0]["encoder"].get("max_tokens", NO_LIMIT)
         row = widgets.row()
-        row.subheader(plain(document), anchor=False)
+        row.header(plain(document), anchor=False)
         if own:
             parameters = {index_picker.KEY: name, "open": f"{name}/{own[0]['id']}"}
             navigation.link("", parameters, label="Open in the reader", icon="chrome_reader_mode", place=row)
         messages.caption(_summary(info["recipe"].get("splitter", {}), own, tokens))
+        if left := pool.left_out_beside(index, document):
+            messages.caption(left)
         if not own:
             messages.info("It has no text, so nothing in it can be found.")
             return

@@ -20,7 +20,7 @@ def show(index: Index) -> None:
     """A table with filters by words and reasons, if anything was skipped; and one of what was left out."""
     if rows := _rows(pool.state(index), index):
         _skipped(rows)
-    if rows := _left_out(pool.state(index), index):
+    if rows := _left_out(index):
         with st.expander(
             f"Left out of {count(len(rows), 'file')}: navigation, scripts …", icon=":material/content_cut:"
         ):
@@ -51,12 +51,11 @@ def _rows(state: tuple[str, int, int], _index: Index) -> Sequence[JsonObject]:
     return [{"what": each.path, "why": each.reason} for each in _index.analysis.skipped()]
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)  # shared and only read
-def _left_out(state: tuple[str, int, int], _index: Index) -> Sequence[JsonObject]:
+def _left_out(index: Index) -> Sequence[JsonObject]:
     """Files, those of which most was left out first."""
     rows = [
         {"what": file, "letters": sum(kinds.values()), "left out": letters_by_kind(kinds)}
-        for file, kinds in _index.analysis.left_out().items()
+        for file, kinds in pool.left_out(pool.state(index), index).items()
     ]
     return sorted(rows, key=lambda row: -int(row["letters"]))
 

@@ -69,13 +69,13 @@ def listed(topics: Topics) -> list[JsonObject]:
 
 def _documents(topics: Topics, at: int) -> None:
     topic = topics[at]
-    st.subheader(plain(topic.name), anchor=False)
+    st.header(plain(topic.name), anchor=False)
     some = widgets.page_of(topic.documents, LISTED, f"page {at}", width=160)
     tables.show([{"document": document} for document in some], {"document": tables.WIDE})
 
 
 def _over_time(name: str, topics: Topics) -> None:
-    st.subheader("Over time", anchor=False)
+    st.header("Over time", anchor=False)
     if not st.toggle("Count the documents by their dates", key="time", bind=URL):
         return
     row = widgets.row()
@@ -88,7 +88,7 @@ def _over_time(name: str, topics: Topics) -> None:
         return
     if times.undated:
         messages.caption(f"{count(times.undated, 'document')} without a date")
-    st.altair_chart(charts.over_time(times.periods, counted(topics, times)))
+    charts.draw(charts.over_time(times.periods, counted(topics, times)))
 
 
 def counted(topics: Topics, times: Timeline) -> dict[str, Sequence[int]]:

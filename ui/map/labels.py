@@ -139,7 +139,7 @@ def _remove(name: str, ticked: Sequence[int]) -> None:
 
 def _labelled(name: str, assigned: dict[str, Label], accuracy: LabelAccuracy) -> None:
     """How well the examples are labelled, and the label of each document."""
-    st.subheader("Documents by their labels", anchor=False)
+    st.header("Documents by their labels", anchor=False)
     messages.caption(summary(assigned, accuracy))
     every = rows(assigned)
     counted = {label: sum(row["label"] == label for row in every) for label in (*accuracy.by_label, NONE)}

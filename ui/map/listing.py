@@ -1,4 +1,4 @@
-"""The passages chosen on the map, links that search for similar ones, and near-duplicates."""
+"""The passages chosen on the map, and links that search for similar ones."""
 
 from __future__ import annotations
 
@@ -11,24 +11,21 @@ from streamlit.delta_generator import DeltaGenerator
 from semsearch.analysis import group_names
 from semsearch.utils.quantities import count
 
-from ..shared import index_picker, messages, navigation, tables, widgets
-from ..shared.messages import one_line, plain
+from ..shared import index_picker, messages, navigation, widgets
+from ..shared.messages import plain
 from ..shared.texts import highlight, markup
-from ..shared.widgets import URL
-from ..shared.work import background
 from . import actions, points
-from .points import BY_KEY, PAIRS, Points
+from .points import BY_KEY, Points
 from .selection import Selection
 
 LISTED = 25  # passages at a time
 MOST_STARTS = 3  # of many passages, those that a search starts from
 READ = 2_000  # of many passages, those whose words are counted
-SHOWN = 160  # characters of a text in a table
 
 
 def chosen(name: str, on: Points, rows: Sequence[int], heading: str, selection: Selection) -> None:
     """The passages of these rows and what can be done with them; of those that lie together distinctive words."""
-    st.subheader(plain(heading), anchor=False)
+    st.header(plain(heading), anchor=False)
     counted, alike = count(len(rows), "passage"), not selection.points
     words = _words(on, tuple(rows)) if alike else ""
     if alike or len(rows) > 1:
@@ -73,35 +70,3 @@ def _search_link(place: DeltaGenerator, name: str, on: Points, rows: Sequence[in
     """A link to the search page, with these passages as chips."""
     params = {"more": [f"#{on.sample.ids[row]}" for row in rows], index_picker.KEY: name}
     navigation.link(index_picker.SEARCH, params, label=label, place=place, hint=hint)
-
-
-def near(name: str, on: Points) -> None:
-    """Passages of different documents that nearly agree, on demand."""
-    st.subheader("Near-duplicates", anchor=False)
-    label = "Find passages of different documents with a cosine above 0.95"
-    hint = (
-        f"Compares each of the {len(on):,} points with all others, in the background: some seconds for 30,000, a "
-        "minute or two for 100,000."
-    )
-    if not st.toggle(label, key="near", bind=URL, help=hint):
-        return
-    documents = on.sample.documents
-    work = lambda: points.near(on.sample.vectors, documents)  # noqa: E731
-    answer = background.result(("near", on.key), work, "Comparing points …", queue="near")
-    if answer is None:
-        return
-    pairs, more = answer
-    if not pairs:
-        st.caption("None: no two documents on this map share a passage.")
-        return
-    counted = f"The {PAIRS} closest pairs of many" if more else count(len(pairs), "pair")
-    st.caption(f"{counted}, the closest first. Tick one to read both.")
-    key = f"pairs {on.key}"
-    rows = [
-        {"cosine": round(c, 4), "first": documents[a], "second": documents[b], "text": one_line(_read(on, a), SHOWN)}
-        for a, b, c in pairs
-    ]
-    tables.select(rows, {}, key, lambda _: None)
-    for row in st.session_state[key]["selection"]["rows"][:1]:
-        for one in pairs[row][:2]:
-            _passage(name, on, one)

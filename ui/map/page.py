@@ -1,4 +1,4 @@
-"""Map: the passages of an index in two dimensions, their topics, the hits of a search, and near-duplicates."""
+"""Map: the passages of an index in two dimensions, their topics, and the hits of a search."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from .points import TOPIC, Points
 from .selection import Selection
 
 LEAST = 3  # points
-BESIDE, ALONE = (5, 3), (1, 1e-3)  # widths of the map and of what was chosen on it
 HELP = (
     "Click a point to read it (with Shift, several), draw around some with the lasso, or click a name in the legend: "
-    "what you choose is listed beside the map, and can be searched or tagged. A click on a topic zooms in, "
+    "what you choose is listed at the right, and can be searched or tagged. A click on a topic zooms in, "
     "as Ctrl and the wheel do."
 )
 
@@ -32,7 +31,8 @@ def page() -> None:
     """The page."""
     messages.outcome_of_click()
     navigation.uses(*selection.ALL)
-    row = st.container(horizontal=True, vertical_alignment="top")
+    map_first = st.session_state.get("view", st.query_params.get("view", MAP)) == MAP
+    row = st.container(horizontal=True, vertical_alignment="top", key="map-controls" if map_first else "controls")
     hint = (
         "Map: every passage in two dimensions. Clusters: what the documents are about. Labels: documents labelled as "
         "in your examples."
@@ -71,7 +71,6 @@ def _show(name: str, row: DeltaGenerator) -> None:
     if method == UMAP and fix:
         messages.info(f"UMAP is not installed, so this is PCA. {fix}, then restart semsearch ui.")
     _map(name, index, on, PCA if fix else method, way, k, question)
-    listing.near(name, on)
 
 
 def _clear(*kinds: str) -> None:
@@ -81,11 +80,11 @@ def _clear(*kinds: str) -> None:
 
 
 def _map(name: str, index: Index, on: Points, layout: str, way: str, k: int, question: str) -> None:
-    """The map, beside it the passages selected there, and below it what is said of it: nothing moves the map."""
+    """The map from edge to edge, over it the passages selected there, and below it what is said of it."""
     chosen = selection.read(st.query_params)
-    left, right = st.columns(BESIDE if chosen.params() else ALONE)  # a new frame would lose keys and the pointer
-    frame = left.container()
-    with left:
+    frame = st.container(key="map-frame")
+    frame.html("<div></div>")  # keeps its room until the map is there
+    with st.container(key="map-notes"):
         placed = layouts.placed(name, index, on, layout)
         nested = topics.nested(on, k)
         colours = topics.colours(on, nested) if way == TOPIC else points.colours(on, index, way)
@@ -105,7 +104,7 @@ def _map(name: str, index: Index, on: Points, layout: str, way: str, k: int, que
     with frame:
         canvas.show(canvas.packed(scene, hits, lambda: chosen.start(on, colours)), save)
     if rows := chosen.rows(on, placed.places, colours, scene.days):
-        with right:
+        with st.container(key="map-chosen"):
             listing.chosen(name, on, rows, _heading(chosen, way), chosen)
 
 

@@ -1,6 +1,4 @@
-"""The points of the map: a sample of passages, their positions, colours, days and near-duplicates, cached by the state
-of the index.
-"""
+"""The points of the map: a sample of passages, their positions, colours and days, cached by the index's state."""
 
 from __future__ import annotations
 
@@ -17,7 +15,6 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-import semsearch
 from semsearch import Index
 from semsearch.types import Facet, VectorSample
 
@@ -31,7 +28,6 @@ LETTERS = 400  # characters of a passage's text
 GROUPS = 10  # that differ in colour and shape; the rest is grey
 OTHERS, NOTHING = "all others", "not given"
 TOPIC, FOLDER = "topic", "folder"
-PAIRS = 200  # of near-duplicates
 Key = tuple[str, int, int, int]  # path, inode and version of the index, and the size of the sample
 
 
@@ -154,12 +150,6 @@ def _days(on: Points, _index: Index) -> Floats | None:
     numbers = np.array([number.get(name, np.nan) for name in on.sample.documents], np.float32)
     seen = numbers[~np.isnan(numbers)]
     return numbers if len(seen) and seen.min() < seen.max() else None
-
-
-def near(vectors: Floats, owners: Sequence[str], least: float = 0.95) -> tuple[list[tuple[int, int, float]], bool]:
-    """Pairs of rows of different owners with a cosine of `least` or more, the closest first; whether there are more."""
-    pairs = semsearch.paraphrase_mining(vectors, threshold=least, max_pairs=PAIRS + 1, groups=owners)
-    return [(pair.first, pair.second, pair.score) for pair in pairs[:PAIRS]], len(pairs) > PAIRS
 
 
 def _number(value: object) -> float:

@@ -71,8 +71,9 @@ class PointMap {
 
   home() {
     const { low, high } = this.grid, { width, height } = this.over, edge = 18 * this.dense;
-    const sx = (width - 2 * edge) / (high[0] - low[0] || 1), sy = -(height - 2 * edge) / (high[1] - low[1] || 1);
-    this.view = { sx, sy, ox: edge - low[0] * sx, oy: height - edge - low[1] * sy };
+    const left = edge + this.dense * (parseFloat(getComputedStyle(this.field).getPropertyValue("--covered")) || 0);
+    const sx = (width - left - edge) / (high[0] - low[0] || 1), sy = -(height - 2 * edge) / (high[1] - low[1] || 1);
+    this.view = { sx, sy, ox: left - low[0] * sx, oy: height - edge - low[1] * sy };
     this.zoomed = 1;
     this.redraw();
   }

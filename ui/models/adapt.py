@@ -8,7 +8,7 @@ import streamlit as st
 
 from semsearch import SemsearchError, admin
 
-from ..shared import messages, widgets
+from ..shared import index_picker, messages, widgets
 from ..shared.work import jobs
 from . import commands
 
@@ -27,7 +27,8 @@ def show() -> None:
         messages.info("There is no index yet.")
         return
     row = st.container(horizontal=True, vertical_alignment="bottom")
-    name = str(row.selectbox("Index", names, key="adapt.index", width=240))
+    at = next((names.index(each) for each in index_picker.current() if each in names), 0)
+    name = str(row.selectbox("Index", names, at, key="adapt.index", width=240))
     hours = float(row.number_input("Hours at most", 0.1, 240.0, 8.0, 0.5, key="adapt.hours", width=160))
     begun, row, off = ["adapt", name, f"--hours={hours:g}", "--json"], widgets.row(), jobs.busy(name)
     hint = "Trains, asks, and changes the index if that is better. It can be paused, and goes on where it was."

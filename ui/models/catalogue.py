@@ -51,12 +51,12 @@ def show() -> None:
         "well: by its folder, or as hf:owner/name."
     )
     tables.show([_row(each) for each in entries], CATALOGUE)
-    st.subheader("Made on this machine")
+    st.header("Made on this machine")
     saved = Encoder.list_local(home)
     if saved:
         tables.show([_saved_row(each) for each in saved], SAVED)
     messages.caption(f"Encoders that were trained or exported into {home}." + ("" if saved else " There is none yet."))
-    st.subheader("One of them")
+    st.header("One of them")
     names = {each["name"]: each["name"] for each in entries} | {each["path"]: each["name"] for each in saved}
     hint = "Or a folder, hf:owner/name, or MODEL#TEMPLATE."
     if name := encoder_picker.box("Encoder", names, "encoder", hint, index=0):

@@ -133,7 +133,7 @@ def _outcome(answer: bytes, lines: Sequence[str]) -> jobs.Outcome:
 
 def _reports(exported: Sequence[JsonObject]) -> None:
     """The parity report of an export."""
-    st.subheader("Parity with PyTorch")
+    st.header("Parity with PyTorch")
     if not exported:
         st.caption("There is no export yet.")
         return

@@ -20,7 +20,7 @@ from .results import Answer
 LOOSER: dict[str, tuple[JsonObject, JsonObject]] = {  # fields of the query, and values of its widgets
     "the minimum strength": ({"min_strength": 0.0}, {"min": 0.0}),
     "the filters": ({"where": None, "path": None}, {"where": "", "path": ""}),
-    "the required words": ({"must": ()}, {"must": ""}),
+    "the required words": ({"must": (), "grep": None}, {"must": "", "grep": ""}),
     "the limit to keywords": ({"mode": "hybrid"}, {"mode": "hybrid"}),
 }
 
@@ -30,7 +30,10 @@ def nothing_found(query: Query, names: Sequence[str]) -> Shown | None:
     if not any(pool.index(name).info()["documents"] for name in names):
         examples.empty(names)
         return None
-    messages.info("Nothing was found.", icon="search_off")
+    if query.path and not any(pool.index(name).matching(path=query.path) for name in names):
+        messages.info(f"No document has a path that matches {query.path}.", icon="search_off")
+    else:
+        messages.info("Nothing was found.", icon="search_off")
     fields, values = (dict(ChainMap(*parts)) for parts in zip(*LOOSER.values(), strict=True))
     for what, (looser, reset) in {**LOOSER, "all of these": (fields, values)}.items():
         other = replace(query, **looser)

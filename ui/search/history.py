@@ -13,9 +13,9 @@ import streamlit as st
 from semsearch.types import JsonObject
 from semsearch.utils.untrusted import visible
 
-from ..shared import index_picker, remembered
+from ..shared import index_picker
 from ..shared.messages import one_line
-from . import reader
+from . import reader, remembered
 
 RECENT, SAVED = "recent", "saved"
 MOST = {RECENT: 12, SAVED: 100}
@@ -25,7 +25,7 @@ LONGEST, LONGEST_URL = 120, 4_000  # letters of a question, and of a query strin
 
 def data(names: Sequence[str]) -> JsonObject:
     """The lists for the page under an empty box: the searches of these indexes, each with what restricts it."""
-    searches = _sound(remembered.read(remembered.SEARCHES))
+    searches = _sound(remembered.read())
     shown = {kind: [_row(one) for one in searches[kind] if _is_of(one, names)] for kind in MOST}
     return shown | {"remember": remembered.on(), "switch": remembered.LABEL}
 
@@ -65,7 +65,7 @@ def add(kind: str, text: str, name: str = "") -> None:
         new = {"text": text, "url": url, **({"name": name.strip()[:LONGEST]} if name.strip() else {})}
         return {**searches, kind: [new, *others][: MOST[kind]]}
 
-    remembered.change(remembered.SEARCHES, added)
+    remembered.change(added)
 
 
 def remove(kind: str, url: str) -> None:
@@ -77,7 +77,7 @@ def remove(kind: str, url: str) -> None:
         searches = _sound(content)
         return {**searches, kind: [one for one in searches[kind] if url and one["url"] != url]}
 
-    remembered.change(remembered.SEARCHES, removed)
+    remembered.change(removed)
 
 
 def _parameters() -> Mapping[str, list[str]]:

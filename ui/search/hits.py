@@ -14,9 +14,9 @@ from semsearch import Query, SemsearchError
 from semsearch.evaluation import Judgements
 from semsearch.types import JsonObject
 
-from ..shared import messages, pool, remembered
+from ..shared import messages, pool
 from ..shared.encoder_picker import page_wording
-from . import card, export, history, hit_list, reader, refine, results, snippets
+from . import card, export, history, hit_list, reader, refine, remembered, results, snippets
 from .hit_list import text, texts
 from .results import Answer, IndexHit
 

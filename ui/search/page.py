@@ -22,7 +22,8 @@ from . import filters, footer, history, hits, reader, refine, results, second_re
 
 MODES = ("hybrid", "semantic", "keyword")
 GROUPS = ("document", "passage")
-BOX, HINT = "What are you looking for?", "Ask in your own words"
+BOX, HINT = "What are you looking for?", 'Ask in your own words; "quotes" for exact words'
+GREP = "A regular expression of RE2 that the text of a passage matches; (?i) at its beginning ignores case."
 PAUSE, REST = "150ms", 0.25  # of typing, after which words are searched for; seconds until meaning is, too
 QUESTION, CHOSEN = "question of the open document", "indexes searched"
 CHIP = "text or passage number (#42); ^0.5 halves its weight"
@@ -31,10 +32,10 @@ WEIGHT = re.compile(r"^(.*\S)\s*\^\s*([0-9]*\.?[0-9]+)$", re.DOTALL)
 
 def page() -> None:
     """The page."""
-    scripts.keys()
     navigation.uses(reader.OPEN, hits.SORT)
     if names := index_picker.names():
         _search(names)
+    scripts.keys()
 
 
 @st.fragment
@@ -160,11 +161,12 @@ def _options(mode: str) -> Query:
     strength = st.slider("Minimum strength", 0.0, 1.0, 0.0, 0.05, key="min", bind=URL, help=hint)
     path = st.text_input("Paths", key="path", bind=URL, placeholder="e.g. notes/**/*.md").strip() or None
     must = tuple(st.text_input("Must contain", key="must", bind=URL, placeholder="e.g. battery").split())
+    grep = st.text_input("Must match", key="grep", bind=URL, placeholder="e.g. ERR-[0-9]+", help=GREP).strip() or None
     where = (
         st.text_input("Filter", key="where", bind=URL, placeholder="e.g. year > 2020 and lang = 'en'").strip() or None
     )
     chosen: dict[str, Any] = {"group": group}  # of GROUPS
-    return Query(k=int(k), alpha=alpha, min_strength=strength, path=path, must=must, where=where, **chosen)
+    return Query(k=int(k), alpha=alpha, min_strength=strength, path=path, must=must, grep=grep, where=where, **chosen)
 
 
 def _with_chips(query: Query, names: Sequence[str]) -> Query:

@@ -110,6 +110,7 @@ def _document(state: State, name: str, number: int, query: Query, _index: Index)
         "blocks": structure.blocks(whole, shown, matches, _headings(_index, passage), passage["document"]),
         "cut": [shown[0] > 0, shown[1] < len(whole)],
         "matches": [{"key": each.key, "at": each.start / max(1, len(whole))} for each in matches],
+        "left": visible(pool.left_out_beside(_index, passage["document"])),
         "near": _neighbours(_index, name, number),
     }
 

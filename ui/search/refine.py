@@ -23,7 +23,7 @@ from .results import IndexHit
 
 MOST_VALUES, LONGEST, WORDS = 12, 60, 36  # of a facet; letters of a label, and of a passage in it
 PASSAGE = re.compile(r"#(?:(.+)/)?([0-9]{1,18})")
-TEXTS = {"where": "filter", "path": "path"}
+TEXTS = {"where": "filter", "path": "path", "grep": "must match"}
 LISTS = {"more": "more like", "less": "less like"}
 ONE = "\x1f"  # between the key of a widget and one of its values, in the name of a chip
 
@@ -171,6 +171,6 @@ def _without(key: str, value: str) -> Any:
 
 
 def _nothing(key: str, names: Sequence[str]) -> Any:
-    others: dict[str, Callable[[], Any]] = {"where": str, "path": str, "min": float}
+    others: dict[str, Callable[[], Any]] = {**dict.fromkeys(TEXTS, str), "min": float}
     facet = _facet_called(key, names)
     return others[key]() if key in others else filters.nothing_chosen(facet) if facet else None

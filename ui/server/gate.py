@@ -69,11 +69,7 @@ class Gate:
 
 def _is_page(scope: Scope) -> bool:
     """Whether the document around a page is asked for."""
-    return (
-        scope["type"] == "http"
-        and scope["method"] == "GET"
-        and scope["path"].strip("/") in (*navigation.PAGES, *navigation.MOVED)
-    )
+    return scope["type"] == "http" and scope["method"] == "GET" and scope["path"].strip("/") in navigation.PAGES
 
 
 def _is_lost(scope: Scope, headers: Headers) -> bool:

@@ -27,7 +27,7 @@ def options() -> dict[str, object]:
     }
     return themes | {
         "theme.baseFontSize": 15,
-        "theme.headingFontSizes": ["1.4rem", "1.15rem", "1rem", "1rem", "1rem", "1rem"],
+        "theme.headingFontSizes": ["1.4rem", "1rem", "1rem", "1rem", "1rem", "1rem"],
         "theme.baseRadius": "8px",
         "theme.paddingTop": "1rem",
     }

@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
+import streamlit as st
 
 from semsearch.types import JsonObject
 
-from .messages import one_line
+from .messages import Place, one_line
 
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 Cells = Sequence[Sequence[float]]
@@ -25,16 +26,19 @@ VIRIDIS = ("#000000", "#440154", "#482475", "#414487", "#355f8d", "#2a788e", "#2
            "#bddf26", "#fde725")  # fmt: skip
 WHITE_ON = 0.55  # below this cosine white can be read better than black
 MOST_APART = 0.5  # a difference of this and more has the full colour
-# Contrasts of 3 and more on white and on the dark page, with shapes for those who see no colours; at most 6 encoders.
-MARKS = ["#2e7fc2", "#c26a00", "#00926a", "#a35fc9", "#d1495b", "#7a828c"]
-AREAS, OTHERS = [*MARKS[:5], "#8c6d31", "#1292a8"], "all others"  # of groups that fill a bar; the rest of them is grey
-SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
+# Contrasts of 3 and more on white and on the dark page: of groups that fill a bar; the rest of them is grey.
+AREAS, OTHERS = ["#2e7fc2", "#c26a00", "#00926a", "#a35fc9", "#d1495b", "#8c6d31", "#1292a8"], "all others"
 FRAME = 84  # pixels of title and axis in a chart's height
 LEGEND, SCALE = 60, 110  # its height, and the length of its colours: two charts stand beside each other
 FIGURES = 12  # sentences up to which the cells of a map have room for numbers
 LABEL = 26  # characters of a sentence at an axis
 CHOSEN = "chosen"
 ROOMY = alt.Axis(minExtent=42)  # or a fitted chart is clipped where a label grows
+
+
+def draw(chart: Chart, place: Place = None, **options: Any) -> None:
+    """Draw it, with its room kept from the beginning; `options` are those of st.altair_chart."""
+    (place or st).altair_chart(chart, height=chart.height, **options)
 
 
 def heat(cells: Cells, texts: Sequence[str], title: str) -> Chart:
@@ -68,6 +72,8 @@ def _grid(
             "cosine": round(value, 4),
             "text": f"{value:{sign}.2f}" if abs(value) >= 0.005 else "0.00",
             "dark": is_dark(value),
+            "x": y + 1,  # the numbers of its sentences, as the URL has them
+            "y": x + 1,
         }
         for y, line in enumerate(cells)
         for x, value in enumerate(line)
@@ -79,38 +85,15 @@ def _grid(
         y=alt.Y("row:O", sort=None, title=None, axis=alt.Axis(labelLimit=120, labelOverlap=False)),
         tooltip=[alt.Tooltip("first:N", title="row"), alt.Tooltip("second:N", title="column"), number],
     )
-    squares = base.mark_rect().encode(color=colour)
+    chosen = alt.selection_point(name=CHOSEN, fields=["x", "y"], empty=False, toggle=False)
+    edge = alt.when(chosen).then(alt.value(3)).otherwise(alt.value(0))
+    squares = base.mark_rect(cursor="pointer", stroke=ORANGE).encode(color=colour, strokeWidth=edge)
+    squares = squares.properties(name="cells").add_params(chosen)  # else each drawing has a name of its own
     if not figures:
         return _titled(squares, FRAME + LEGEND + 20 * many, title, ["point at a cell for its sentences and its number"])
     ink = alt.when(alt.datum.dark).then(alt.value("white")).otherwise(alt.value("black"))
-    values = base.mark_text(fontSize=13 if many <= 8 else 9).encode(text="text:N", color=ink)
+    values = base.mark_text(cursor="pointer", fontSize=13 if many <= 8 else 9).encode(text="text:N", color=ink)
     return _titled(squares + values, FRAME + LEGEND + 40 * many, title)
-
-
-def strip(rows: Sequence[JsonObject], encoders: Sequence[str]) -> Chart:
-    """Pairs under each other, and in the line of each a mark for every encoder at its cosine.
-
-    Rows have pair (a label that no two pairs share), first, second, encoder and cosine.
-    """
-    scale = alt.Scale(domain=[min(-0.2, *(row["cosine"] for row in rows)), 1], nice=False)
-    base = alt.Chart(alt.Data(values=list(rows))).encode(
-        y=alt.Y("pair:N", sort=None, title=None, axis=alt.Axis(labelLimit=160, labelOverlap=False)),
-    )
-    axis = alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1], format=".1f")
-    span = base.mark_rule(color=GREY, opacity=0.6).encode(
-        x=alt.X("min(cosine):Q", title="cosine", scale=scale, axis=axis), x2="max(cosine):Q"
-    )
-    colours, shapes = (alt.Scale(domain=list(encoders), range=kind[: len(encoders)]) for kind in (MARKS, SHAPES))
-    legend = alt.Legend(orient="bottom", columns=1, labelLimit=200)
-    marks = base.mark_point(filled=True, size=90, opacity=1).encode(
-        x=alt.X("cosine:Q", title="cosine", scale=scale, axis=axis),
-        color=alt.Color("encoder:N", title=None, legend=legend, scale=colours),
-        shape=alt.Shape("encoder:N", title=None, legend=legend, scale=shapes),
-        tooltip=["encoder:N", alt.Tooltip("cosine:Q", format=".3f"), "first:N", "second:N"],
-    )
-    height = FRAME + 18 * len(encoders) + 26 * len({row["pair"] for row in rows})
-    chart: Chart = (span + marks).properties(height=height)
-    return chart
 
 
 def scatter(rows: Sequence[JsonObject], title: str, subtitle: Sequence[str]) -> Chart:
@@ -130,21 +113,6 @@ def scatter(rows: Sequence[JsonObject], title: str, subtitle: Sequence[str]) -> 
         tooltip=[alt.Tooltip("number:Q", title="pair"), "first:N", "second:N", "gold:Q", cosine],
     )
     return _titled(drawn, 320, title, subtitle)
-
-
-def by_gold(points: Sequence[JsonObject], boxes: Sequence[JsonObject], title: str, subtitle: Sequence[str]) -> Chart:
-    """Figure 3 of CoT-BERT: predictions scaled to 0 … 1 over gold scores, and a box for each group of scores."""
-    x = alt.X("gold:Q", title="gold score", axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, padding=18))
-    y = alt.Y("stretched:Q", title="cosine, scaled", axis=ROOMY, scale=alt.Scale(domain=[0, 1]))
-    dots = alt.Chart(alt.Data(values=list(points))).mark_circle(size=16, opacity=0.3, color=BLUE).encode(x=x, y=y)
-    place, pairs = alt.Tooltip("at:Q", title="gold score about"), alt.Tooltip("count:Q", title="pairs")
-    tooltip = [place, pairs, alt.Tooltip("middle:Q", title="median", format=".2f")]
-    drawn = alt.Chart(alt.Data(values=list(boxes))).encode(x="at:Q", tooltip=tooltip)
-    whiskers = drawn.mark_rule(color=GREY, strokeWidth=1.5).encode(y="least:Q", y2="most:Q")
-    body = drawn.mark_bar(size=26, fillOpacity=0.12, fill=GREY, stroke=GREY, strokeWidth=1.5)
-    median = drawn.mark_tick(orient="horizontal", size=26, thickness=3, color=ORANGE).encode(y="middle:Q")
-    boxes_drawn = whiskers + body.encode(y="low:Q", y2="high:Q") + median
-    return _titled(dots + boxes_drawn, 320, title, subtitle)
 
 
 def tokens(parts: Sequence[Any]) -> Chart:
@@ -178,7 +146,7 @@ def numbered(at: int, text: str) -> str:
     """A label that no two texts share, short enough for an axis.
 
     >>> numbered(0, "A diesel engine ignites fuel by compression.")
-    '1  A diesel engine ignites f…'
+    '1  A diesel engine ignites …'
     """
     return f"{at + 1}  {one_line(text, LABEL)}"
 

@@ -15,7 +15,7 @@ from semsearch import SemsearchError, admin
 from . import messages, pool
 from .work import jobs
 
-KEY, EARLIER = "n", "index"  # the parameter of the URL, also the key of the widget; its name in old links
+KEY = "n"  # the parameter of the URL, also the key of the widget
 CURRENT, DEFAULT, SEEN, PAGE = "current indexes", "default index", "indexes of the URL", "address of the page"
 SLOT = "place of the index in the bar"
 SHOWN: Any = {"key": KEY, "label_visibility": "collapsed"}  # of the widget
@@ -32,7 +32,7 @@ def reserve() -> None:
 def settle(path: str) -> None:
     """Put the index that the page at this address shows into its URL, under its present name."""
     names = current() or parameters(path).get(KEY, [])
-    if names and (names != current() or EARLIER in st.query_params):
+    if names and names != current():
         choose(names)
 
 
@@ -55,7 +55,7 @@ def current() -> list[str]:
     A page that is entered without them in the URL leaves the choice as it is.
     """
     state, params = st.session_state, st.query_params
-    named = [each for each in params.get_all(KEY) or params.get_all(EARLIER) if each]
+    named = [each for each in params.get_all(KEY) if each]
     page, seen = state.get(SEEN, ("", []))
     entered = page != state.get(PAGE, "")
     if named if entered else named != seen:
@@ -67,7 +67,6 @@ def current() -> list[str]:
 def choose(chosen: Sequence[str]) -> None:
     """Make these the current indexes of all pages: the body of a click."""
     st.session_state[CURRENT] = list(chosen)
-    st.query_params.pop(EARLIER, None)
     if chosen:
         st.query_params[KEY] = list(chosen)
     else:

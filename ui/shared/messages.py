@@ -33,13 +33,16 @@ def plain(text: str) -> str:
 
 
 def one_line(text: str, most: int) -> str:
-    """A text on one line of at most so many characters.
+    """A text on one line of at most so many characters, cut at a word where one ends in its second half.
 
     >>> one_line("a\\nlong name", 20), one_line("a\\nlong name", 8)
     ('a long name', 'a long …')
     """
     line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    if len(line) <= most:
+        return line
+    words = line[: most - 1].rpartition(" ")[0]
+    return f"{words} …" if len(words) >= most // 2 else f"{line[: most - 1]}…"
 
 
 def size(number: float) -> str:

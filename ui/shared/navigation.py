@@ -40,27 +40,7 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
         "models": Entry("Models", "neurology"),
     },
 }
-MOVED = {  # addresses of earlier versions: the page, and the part of it
-    "documents": ("library", "documents"),
-    "indexes": ("library", "indexes"),
-    "groups": ("library", "copies"),
-}
 PAGES: Mapping[str, Entry] = {path: entry for group in GROUPS.values() for path, entry in group.items()}
-
-
-def now(path: str, query: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Where what an address of an earlier version showed is by now.
-
-    >>> now("indexes", {"n": "notes"}), now("groups", {"kind": "clusters"}), now("indexes", {"part": "Train"})
-    (('library', {'n': 'notes', 'shelf': 'indexes'}), ('map', {'view': 'clusters'}), ('models', {'part': 'Train'}))
-    """
-    page, part = MOVED[path]
-    rest = {name: value for name, value in query.items() if name != "kind"}
-    if path == "indexes" and "part" in query:
-        return "models", rest
-    if path == "groups" and query.get("kind") in ("clusters", "labels"):
-        return "map", {**rest, "view": query["kind"]}
-    return page, {**rest, "shelf": part}
 
 
 def link(
@@ -98,7 +78,7 @@ def uses(*names: str) -> None:
 
 def ignored() -> list[str]:
     """The parameters that this run of the page has not used."""
-    used = {*st.session_state.pop(USED, ()), index_picker.KEY, index_picker.EARLIER}
+    used = {*st.session_state.pop(USED, ()), index_picker.KEY}
     return [name for name in st.query_params if name not in used and name not in st.session_state]
 
 

@@ -8,12 +8,15 @@ exported into again differs too. What leaves the pool may be in use by another s
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import streamlit as st
 
 from semsearch import Encoder, Index, NotFound, SemsearchError, admin
+from semsearch.encoders.encoder_pool import EncoderPool
+from semsearch.utils.quantities import letters_by_kind
 
 MOST_INDEXES, MOST_ENCODERS = 64, 16  # open at once; an index loads its encoder at the first search by meaning
 LINGER = 60.0  # seconds between dropping an index and closing it: longer than a search takes
@@ -43,7 +46,7 @@ def open_copy(name: str) -> Index:
 
     Raises SemsearchError where it no longer exists, or where its encoder has changed.
     """
-    return Index.open(admin.folder(name), encoder=index(name).encoder)
+    return Index.open(index(name).path, encoders=_shared())
 
 
 def release(name: str) -> None:
@@ -59,6 +62,19 @@ def _file(folder: Path) -> FileId:
         return admin.identity(folder)
     except NotFound:
         raise SemsearchError(f"There is no index {folder.name!r} any more.", "Choose another one.") from None
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def left_out(state: tuple[str, int, int], _index: Index) -> Mapping[str, Mapping[str, int]]:
+    """What was left out of its files, as `Analysis.left_out` has it; shared, and only read."""
+    return _index.analysis.left_out()
+
+
+def left_out_beside(index: Index, document: str) -> str:
+    """What was left out of the file of a document, in a sentence; "" for nothing."""
+    path = next((each["path"] for each in index.documents(ids=[document])), None)
+    kinds = left_out(state(index), index).get(path or document)
+    return f"Left out of the file: {letters_by_kind(kinds)}." if kinds else ""
 
 
 def _close_later(opened: tuple[Index, FileId]) -> None:
@@ -79,7 +95,20 @@ def _is_current(opened: tuple[Index, FileId]) -> bool:
 @st.cache_resource(max_entries=MOST_INDEXES, show_spinner=False, validate=_is_current, on_release=_close_later)
 def _opened(folder: str) -> tuple[Index, FileId]:
     file = _file(Path(folder))
-    return Index.open(Path(folder), query_cache_size=QUERIES), file
+    return Index.open(Path(folder), query_cache_size=QUERIES, encoders=_shared()), file
+
+
+@st.cache_resource(show_spinner=False)
+def _shared() -> EncoderPool:
+    """The encoders of the open indexes, by fingerprint."""
+    return EncoderPool()
+
+
+@st.cache_resource(show_spinner=False)
+def prepare(name: str) -> None:
+    """Load an encoder, for the rest of the server's life, that an index is about to be made with."""
+    model = encoder(name)
+    _shared().borrow(model.fingerprint, lambda: model)
 
 
 def encoder(name: str) -> Encoder:

@@ -1,6 +1,8 @@
-"""The JavaScript that stands in the pages. The server's policy lets a browser run these scripts, and no other ones."""
+"""The JavaScript and the styles that stand in the pages. The server's policy lets a browser run no other scripts."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import streamlit as st
 
@@ -78,14 +80,17 @@ def keys() -> None:
 
 
 def in_shell(document: str) -> str:
-    """The document that Streamlit serves for every page, with these scripts and what they show.
+    """The document that Streamlit serves for every page, with these scripts, what they show, and the styles, which so
+    are there before anything is drawn.
 
     Without the first one Streamlit looks for its own addresses below that of the page, too, where there is nothing.
     The second one keeps out of the browser's history the page that a link leaves, without its parameters: Streamlit
     clears them before it goes, and Back would lead there.
     """
     document = document.replace("<title>Streamlit</title>", f"<title>semsearch</title>\n{_ROOT}\n{_LEAVING}", 1)
-    return document.replace("</body>", f"{_STOPPED}\n{_GONE}\n{_NAMED}\n</body>", 1)
+    styles = (Path(__file__).parents[1] / f"{name}.css" for name in ("tokens", "style"))
+    style = "".join(each.read_text(encoding="utf-8") for each in styles)
+    return document.replace("</body>", f"<style>{style}</style>\n{_STOPPED}\n{_GONE}\n{_NAMED}\n</body>", 1)
 
 
 def reload_when_locked() -> None:

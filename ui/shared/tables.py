@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -16,7 +17,7 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from semsearch.types import JsonObject
 from semsearch.utils.untrusted import cell
 
-from .messages import Place, size
+from .messages import Place, one_line, size
 
 Rows = Sequence[JsonObject] | Mapping[str, Sequence[object]]
 Columns = Mapping[str, ColumnConfig | str | None]
@@ -28,14 +29,36 @@ SMALL_BYTES = st.column_config.NumberColumn(width="small")
 TEXT_BYTES = st.column_config.NumberColumn(help="Of the extracted text")
 SIZES = (BYTES, SMALL_BYTES, TEXT_BYTES)
 COUNT = st.column_config.NumberColumn(format="localized")
+MOST_HIGH, LINE = 420, 35  # pixels of a table, and of a row
+WIDTHS = {"small": 75, "medium": 200}  # pixels of a column; one of any other width has room for MOST_ROOM letters
+LETTER, MOST_ROOM = 7.5, 54
 
 
 def show(rows: Rows, columns: Columns | None = None, **other: Any) -> None:
-    """A table; `other` is for st.dataframe."""
-    options: dict[str, Any] = {"hide_index": True, "placeholder": "", **other}
-    sizes = [name for name, kind in (columns or {}).items() if any(kind is each for each in SIZES)]
-    shown = pd.DataFrame(rows).style.format(size, sizes, "") if sizes and rows else rows  # still sorted as numbers
-    st.dataframe(shown, column_config=columns, **options)
+    """A table; `other` is for st.dataframe. Long texts are cut at words: a click on a cell shows the whole."""
+    frame, columns = pd.DataFrame(rows), columns or {}
+    height = min(MOST_HIGH, LINE * len(frame) + 38)  # with its heading; said at once, so that nothing below it moves
+    options: dict[str, Any] = {"hide_index": True, "placeholder": "", "height": height, **other}
+    shown = {name: size for name, kind in columns.items() if any(kind is each for each in SIZES)}
+    for name in frame.select_dtypes(object):
+        room = _room(columns.get(name))
+        if any(isinstance(value, str) and len(value) > room for value in frame[name]):
+            shown[name] = partial(_cut, room=room)
+    styled = frame.style
+    for name, form in shown.items():
+        styled = styled.format(form, [name], "")
+    st.dataframe(styled if shown and len(frame) else rows, column_config=columns or None, **options)
+
+
+def _room(column: ColumnConfig | str | None) -> int:
+    """For how many letters a column has room."""
+    width = column.get("width") if isinstance(column, dict) else None
+    pixels = width if isinstance(width, int) else WIDTHS.get(str(width), 0)
+    return int(pixels / LETTER) or MOST_ROOM
+
+
+def _cut(value: object, room: int) -> str:
+    return one_line(str(value), room)
 
 
 def percent(name: str) -> ColumnConfig:
@@ -53,8 +76,8 @@ def select(
         if ticked or many:
             chosen(ticked)
 
-    mode, height = "multi-row" if many else "single-row", min(420, 40 + 35 * max(1, len(rows)))
-    show(rows, columns, key=key, on_select=changed, selection_mode=mode, height=height)
+    mode = "multi-row" if many else "single-row"
+    show(rows, columns, key=key, on_select=changed, selection_mode=mode)
 
 
 def download(label: str, file: str, write: Callable[[], str], *, place: Place = None, hint: str | None = None) -> None:

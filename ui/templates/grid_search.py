@@ -53,7 +53,7 @@ class Sample:
 
 def show(model: str, kind: str, pasted: Sequence[Pair]) -> None:
     """The form that begins a search, and the results of the last ones."""
-    st.subheader("Search for the best template")
+    st.header("Search for the best template")
     st.caption(
         "Every template is judged by pairs or texts: first the relations, then the prefixes with the best of them, "
         "then the endings; or the whole grid. The same as `semsearch templates search`."

@@ -47,7 +47,7 @@ def page() -> None:
         "A prompt-based encoder reads a sentence inside a template; one token, such as [MASK], becomes the vector."
     )
     _library()
-    st.subheader("A template of your own")
+    st.header("A template of your own")
     left, right = st.columns([3, 2])
     hint = (
         "[X] is where the sentence stands, [MASK] a token that is read. Or a name from the library. It is checked as "

@@ -26,7 +26,7 @@ A man is slicing bread.\tA dog runs over the grass.\t0.2"""
 
 def show(text: str, model: str, checked: TemplateCheck | None) -> list[Pair]:
     """A box for pairs, the score of the template on them, and those of others. Returns the pairs."""
-    st.subheader("Its score on your pairs")
+    st.header("Its score on your pairs")
     rated: list[Pair] = []
     hint = (
         "sentence1, sentence2, score: CSV, tab-separated or JSON lines. Ctrl+Enter applies them. Choose a template on "

@@ -27,7 +27,8 @@ class Reader {
     this.text = make("div", "text passage whole", ...blocksOf(data));
     this.text.tabIndex = 0;
     const frame = make("div", "frame", this.text, this.strip(data));
-    const parts = [this.head(data.title, data.place, data.matches), this.image(data.image), frame, this.near(data.near)];
+    const left = data.left ? make("p", "note", data.left) : null;
+    const parts = [this.head(data.title, data.place, data.matches), this.image(data.image), frame, left, this.near(data.near)];
     this.pane.replaceChildren(...parts.filter(Boolean));
     if (same) this.text.scrollTop = top;
     else this.scroll(data.key);

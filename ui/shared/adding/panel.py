@@ -29,12 +29,13 @@ Fill = Callable[[Index, jobs.Report], SyncReport]
 
 
 class Source(NamedTuple):
-    """What is added: a place on this machine, or files; how much that is, and whether there is anything."""
+    """What is added: a place on this machine, or files; whether there is anything, and what a survey says of it."""
 
-    place: Path | None
-    files: int
-    passages: int
-    ready: bool
+    place: Path | None = None
+    files: int = 0
+    ready: bool = False
+    passages: int = 0
+    encoder: str = ""  # for a new index of it
 
 
 @st.fragment
@@ -55,10 +56,10 @@ def show(name: str | None = None) -> None:
         named = _new_name(source) if new else str(target)
         row, off = widgets.row(), not source.ready or bool(problem) or jobs.busy(named)
         label = f"Make the index “{named}” and search it" if new else f"Add to {named}"
-        args = (named, new, source.place, source.passages, False)
+        args = (named, new, source, False)
         widgets.button(plain(label), "bolt", _begin, args, place=row, key="add", kind="primary", off=off)
         if not new:
-            hint, args = "Shows what would be added. Nothing is written.", (*args[:-1], True)
+            hint, args = "Shows what would be added. Nothing is written.", (named, new, source, True)
             off = off or source.place is None
             widgets.button("Preview additions", "preview", _begin, args, place=row, hint=hint, off=off)
 
@@ -81,12 +82,8 @@ def _source() -> Source:
     hint = "Their text is stored in the index, the files are not, and an update leaves them alone."
     files = right.file_uploader("Or drop files here", accept_multiple_files=True, key=_files_key(), help=hint)
     if files:
-        return Source(None, len(files), 0, ready=True)
-    if not typed:
-        return Source(None, 0, 0, ready=False)
-    place = folders.expanded(typed)
-    passages, ready = _surveyed(place)
-    return Source(place, 0, passages, ready)
+        return Source(files=len(files), ready=True)
+    return _surveyed(folders.expanded(typed)) if typed else Source()
 
 
 def _files_key() -> str:
@@ -98,21 +95,27 @@ def _complete(path: str) -> None:
     st.session_state[PATH] = f"{path}/"
 
 
-def _surveyed(place: Path) -> tuple[int, bool]:
-    """Say what is in the folder, and how long it will take; the passages, and whether there is anything to read."""
+def _surveyed(place: Path) -> Source:
+    """Say what is in the folder, and how long it will take; the encoder is loaded while the person reads that."""
     with messages.errors(_in_field):
         if not place.exists():
             raise SemsearchError(f"{place} does not exist.", "Type on, or choose a folder below the field.")
-        work = lambda: (admin.survey(place), usual_encoder(place)[1])  # noqa: E731
+        work = lambda: (admin.survey(place), *usual_encoder(place))  # noqa: E731
         surveyed = background.result(("survey", str(place)), work, "Counting files, and reading some of them …")
         if surveyed is None:
-            return 0, True  # one need not wait for it
-        estimate, why = surveyed
+            return Source(place, ready=True)  # one need not wait for it
+        estimate, encoder, why = surveyed
         messages.caption(described(estimate))
         if why:
             messages.caption(f"{why[0].upper()}{why[1:]}.")
-        return estimate.passages, estimate.files > 0
-    return 0, False
+        if estimate.files and _is_local(encoder):
+            background.begin(("encoder", encoder), lambda: pool.prepare(encoder))
+        return Source(place, 0, estimate.files > 0, estimate.passages, encoder)
+    return Source(place)
+
+
+def _is_local(encoder: str) -> bool:
+    return Encoder.is_local(encoder.partition("#")[0])
 
 
 def _in_field(why: str) -> None:
@@ -205,9 +208,9 @@ def _options_of_new() -> None:
     st.selectbox("Vector index (--backend-type)", admin.backends(), key="add.backend", help=hint)
 
 
-def _begin(name: str, new: bool, place: Path | None, passages: int, dry_run: bool) -> None:
+def _begin(name: str, new: bool, source: Source, dry_run: bool) -> None:
     """Add what is in the fields: the body of a click."""
-    state = st.session_state
+    state, place, passages = st.session_state, source.place, source.passages
     uploads = [(file.name, file.getvalue()) for file in state.get(_files_key()) or ()]
     options = replace(read_options.options("add", state), dry_run=dry_run)
 
@@ -219,7 +222,8 @@ def _begin(name: str, new: bool, place: Path | None, passages: int, dry_run: boo
     what = f"Adding {count(len(uploads), 'file')}" if uploads else f"Indexing {folders.shortened(place or Path())}"
     with messages.refusing():
         if new:
-            encoder = str(state.get(ENCODER) or "").strip() or (usual_encoder(place)[0] if place else "default")
+            encoder = str(state.get(ENCODER) or "").strip() or source.encoder
+            encoder = encoder or (usual_encoder(place)[0] if place else "default")
             make(name, what, fill, encoder, passages)
         else:
             about = "Nothing is written." if dry_run else ""
@@ -241,17 +245,17 @@ def make(name: str, what: str, fill: Fill, encoder: str = "default", passages: i
 
     Raises SemsearchError.
     """
-    if not Encoder.is_local(encoder.partition("#")[0]):
+    if not _is_local(encoder):
         raise SemsearchError(f"{encoder} is not on this machine.", "Download it on the page Models first.")
     chosen = "add.split.kind" in st.session_state
     splitter = widgets.splitter_chosen("add.split") if chosen else None
     backend = st.session_state.get("add.backend") or "auto"
-    Index.create(name, encoder=encoder, splitter=splitter, backend=backend).close()
+    Index.create(name, encoder=pool.encoder(encoder), splitter=splitter, backend=backend).close()
     folder = admin.folder(name)
 
     def work(report: jobs.Report) -> jobs.Outcome:
         try:
-            return _filled(Index.open(folder), fill, report)
+            return _filled(pool.open_copy(name), fill, report)
         except SemsearchError:
             with Index.open(folder) as index:
                 empty = not len(index)

@@ -56,12 +56,17 @@ def _worker(queue: str) -> Worker:
     return Worker()
 
 
+def begin(key: Hashable, work: Callable[[], object], queue: str = "short") -> Future[Any]:
+    """The future of this work, which is begun unless it has been."""
+    return _worker(queue)(key, work)
+
+
 def result(key: Hashable, work: Callable[[], T], waiting: str, *, queue: str = "short") -> T | None:
     """The result of the work, or None while it runs, with `waiting` shown. Raises SemsearchError where it failed.
 
     Work of one queue is done one after the other: what takes minutes has a queue of its own.
     """
-    future = _worker(queue)(key, work)
+    future = begin(key, work, queue)
     wait([future], PATIENCE)
     if not future.done():
         _watch(future, waiting, st.session_state.setdefault(f"waits for {key}", monotonic()))
@@ -73,7 +78,7 @@ def result(key: Hashable, work: Callable[[], T], waiting: str, *, queue: str = "
     raise SemsearchError(messages.sentence(error, "The computation"))
 
 
-@st.fragment(run_every=1.0)
+@st.fragment(run_every=0.5)
 def _watch(future: Future[Any], waiting: str, began: float) -> None:
     if future.done():
         st.rerun()
