@@ -52,6 +52,7 @@ FIGURES: dict[str, Callable[[Load], float]] = {
 def main() -> None:
     parser = figures.arguments(__doc__)
     parser.add_argument("--documents", type=int, default=5000, help="sentences in the index")
+    parser.add_argument("-m", "--model", default="default", help="the encoder of semsearch")
     parser.add_argument("--seconds", type=float, default=4, help="of each server, kind and number of clients a round")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--minutes", type=float, help="measure memory under mixed load for so long")
@@ -60,9 +61,9 @@ def main() -> None:
     stored, asked = sentences[: options.documents], sentences[options.documents :]
     with tempfile.TemporaryDirectory() as scratch, ExitStack() as servers:
         home = Path(scratch) / "home"
-        with Index.create("wiki", home=home) as index:
+        with Index.create("wiki", encoder=options.model, home=home) as index:
             index.add([Document(str(number), text) for number, text in enumerate(stored)])
-        pid, port = servers.enter_context(semsearch(home))
+        pid, port = servers.enter_context(semsearch(home, options.model))
         if options.minutes:
             figures.show(memory(pid, port, options.minutes * 60, stored, asked), "", {}, None)
             return
@@ -77,15 +78,16 @@ def main() -> None:
         | {name: [round(figure(one), 2) for one in loads] for name, figure in FIGURES.items()}
         for (kind, clients, server), loads in found.items()
     ]
-    note = f"{options.rounds} rounds, {len(stored):,} documents, {figures.arithmetic()}."
+    load = f"load {os.getloadavg()[1]:.1f}"
+    note = f"{options.rounds} rounds, {len(stored):,} documents, {options.model}, {load}, {figures.arithmetic()}."
     figures.show(table(found), note, cells, options.output)
 
 
 @contextmanager
-def semsearch(home: Path) -> Iterator[tuple[int, int]]:
+def semsearch(home: Path, model: str = "default") -> Iterator[tuple[int, int]]:
     """`semsearch serve` in a process of its own; its id and its port."""
     port = free_port()
-    command = [sys.executable, "-m", "semsearch", "--home", str(home), "serve", "--port", str(port)]
+    command = [sys.executable, "-m", "semsearch", "--home", str(home), "serve", "-m", model, "--port", str(port)]
     with process(command, f"http://127.0.0.1:{port}/readyz") as running:
         yield running.pid, port
 

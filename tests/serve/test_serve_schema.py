@@ -16,7 +16,7 @@ from semsearch.serve.openapi import ERRORS
 pytestmark = pytest.mark.skipif(find_spec("schemathesis") is None, reason="needs schemathesis")
 HOW = Path(__file__).parent / "openapi_fuzzing"
 SOME = ("--phases", "fuzzing", "--max-examples", "5")
-ALL = ("--phases", "coverage,fuzzing,stateful", "--max-examples", "200", "--max-time", "900")  # 5,000 cases and more
+ALL = ("--phases", "coverage,fuzzing,stateful", "--max-examples", "200", "--max-time", "1800")  # 5,000 cases and more
 
 
 @pytest.mark.parametrize("amount", [SOME, pytest.param(ALL, marks=pytest.mark.long)])
