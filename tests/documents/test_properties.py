@@ -23,6 +23,7 @@ from helpers.filemaking import (
 
 from semsearch import Document, Index
 from semsearch.documents import loaders
+from semsearch.documents.parsing.text_writer import PROPERTIES
 from semsearch.documents.textless import Textless
 
 TEXT = "The cellar is dry."
@@ -96,11 +97,10 @@ KINDS = ["html", "docx", "pptx", "xlsx", "odt", "epub", "rtf", "pdf"]
 @pytest.mark.parametrize("kind", KINDS)
 def test_keywords_and_descriptions_are_metadata_and_furniture_behind_the_text(kind: str, tmp_path: Path) -> None:
     document = one(described(tmp_path, kind))
-    keywords = document.metadata["subject" if kind == "epub" else "keywords"]
-    assert (keywords, document.metadata["subject" if kind == "pdf" else "description"]) == (KEYWORDS, DESCRIPTION)
-    assert document.text == f"{TEXT}\n\n{DESCRIPTION}\n\n{KEYWORDS}" or (
-        kind == "epub" and document.text == f"{TEXT}\n\n{KEYWORDS}\n\n{DESCRIPTION}"
-    )
+    names = {"epub": ("subject", "description"), "pdf": ("keywords", "subject")}.get(kind, ("keywords", "description"))
+    texts = dict(zip(names, (KEYWORDS, DESCRIPTION), strict=True))
+    assert {name: document.metadata[name] for name in texts} == texts
+    assert document.text == "\n\n".join([TEXT, *(texts[name] for name in PROPERTIES if name in texts)])
     assert [document.text[mark.start :] for mark in document.marks if mark.furniture] == [
         document.text.removeprefix(f"{TEXT}\n\n")
     ]
