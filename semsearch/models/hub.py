@@ -23,7 +23,8 @@ COMMIT = re.compile(r"[0-9a-f]{40}")
 WANTED = ["*.json", "*.txt", "*.model", "*.safetensors", "README.md"]
 EXPORTED = ["*.onnx", "*.onnx.data"]
 NEVER = ["consolidated*", "original/*", "openvino/*", "onnx/*", "*.py", "*.bin", "*.msgpack", "*.h5"]
-CONVERTER = "https://huggingface.co/spaces/safetensors/convert"
+HUB = "https://huggingface.co"
+CONVERTER = f"{HUB}/spaces/safetensors/convert"
 
 
 def cache() -> Path:
@@ -112,7 +113,20 @@ def _graph(name: str, revision: str) -> list[str]:
 def _files(name: str, revision: str) -> list[str]:
     from huggingface_hub import HfApi
 
+    _check_answers(os.environ.get("HF_ENDPOINT") or HUB)
     return HfApi(endpoint=os.environ.get("HF_ENDPOINT")).list_repo_files(name, revision=revision or None)
+
+
+def _check_answers(address: str) -> None:
+    """Raises OSError where nothing answers there: the hub's client would try six times, for half a minute."""
+    import socket  # 20 ms that a model on this machine does not need
+    from urllib.parse import urlsplit
+    from urllib.request import getproxies, proxy_bypass
+
+    place = urlsplit(address)
+    port = place.port or (80 if place.scheme == "http" else 443)
+    if place.hostname and (place.scheme not in getproxies() or proxy_bypass(place.hostname)):
+        socket.create_connection((place.hostname, port), timeout=10).close()
 
 
 def remove(name: str, revision: str = "") -> int:

@@ -215,11 +215,14 @@ def test_what_the_hub_refuses_is_one_line(server: Hub, status: int, code: str, s
     assert caught.value.exit_code == 3 and "\n" not in str(caught.value) and caught.value.fix
 
 
-def test_a_hub_that_does_not_answer_is_one_line(server: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_that_does_not_answer_is_one_line_at_once(
+    server: Hub, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
     with pytest.raises(NotFound, match="could not be downloaded") as caught:
         model_folders.fetch("owner/tiny")
     assert "\n" not in str(caught.value)
+    assert "Retrying" not in caplog.text  # its client tries six times
 
 
 def test_pickled_models_are_refused_with_the_way_to_convert_them(server: Hub, tiny: Path) -> None:
