@@ -99,7 +99,7 @@ def search(matching: Matching[P], words: Sequence[str], k: int) -> Lexical:
     Words in more than half of the passages are uninformative and left out while others match, function words of English
     wherever there are others. Forms of a word count as the word. A coverage of 1 is the bm25 of a passage of average
     length that has every word once, and in unspaced scripts, where words are not known, every trigram; one that no
-    passage has lowers it most.
+    passage has lowers it most. A query of function words alone says nothing: passages are found and cover none of it.
     """
     runs = [word for word in words if has_cjk(word)]
     spaced = [word for word in words if not has_cjk(word)]
@@ -116,6 +116,8 @@ def search(matching: Matching[P], words: Sequence[str], k: int) -> Lexical:
     if has_short := any(len(run) < 3 for run in runs):  # what a letter or two tell is not known
         whole = max(whole, *scores, 0.0)
     coverage = [min(1.0, score / whole) for score in scores]
+    if _is_empty(words):
+        return Lexical(ids, scores, [0.0] * len(ids), frozenset(), corrected)
     absent = () if has_short else _absent_names(matching, counts, whole)
     return Lexical(ids, scores, coverage, _complete(matching, ids, runs, counts), corrected, absent)
 
@@ -124,6 +126,12 @@ def search(matching: Matching[P], words: Sequence[str], k: int) -> Lexical:
 def _inflected(words: tuple[str, ...]) -> bool:
     """Whether a query is surely in another language than English, for which the words are cut."""
     return not detection.is_readable(" ".join(words), [ENGLISH])
+
+
+def _is_empty(words: Sequence[str]) -> bool:
+    """Whether a query has function words alone."""
+    function_words = stop_words.MULTILINGUAL if _inflected(words) else stop_words.ENGLISH
+    return all(word.lower() in function_words for word in words)
 
 
 def nothing() -> Lexical:

@@ -1,4 +1,4 @@
-"""A number names one thing: where no passage has it, what is like it otherwise is no answer."""
+"""What is no answer however near it is: where a number is in no passage, and where a query says nothing."""
 
 from __future__ import annotations
 
@@ -47,3 +47,10 @@ def test_a_number_that_a_passage_has_finds_it(notes: Index, query: str, document
 def test_a_number_beside_what_a_question_is_about_changes_nothing(notes: Index, query: str) -> None:
     results = notes.search(query)
     assert results.good_match and not results.warnings
+
+
+@pytest.mark.parametrize(
+    "query", ["the of and to in", "is it not", "a", "no", "the the the", "wie ist das und was war der"]
+)
+def test_function_words_alone_have_no_good_match(notes: Index, query: str) -> None:
+    assert not notes.search(query).good_match
