@@ -130,7 +130,7 @@ def _inflected(words: tuple[str, ...]) -> bool:
 
 def _is_empty(words: Sequence[str]) -> bool:
     """Whether a query has function words alone."""
-    function_words = stop_words.MULTILINGUAL if _inflected(words) else stop_words.ENGLISH
+    function_words = stop_words.MULTILINGUAL if _inflected(tuple(words)) else stop_words.ENGLISH
     return all(word.lower() in function_words for word in words)
 
 
