@@ -67,6 +67,7 @@ AT_RANDOM = "faults/"  # files that try what is random: with `-m long` all of it
 FIRST = (  # a worker takes a file at a time: the longest ones first, or one of them is what all wait for in the end
     *(
         "export/test_exporting",
+        "training/test_adapting",
         "docs/",
         "faults/test_kill",
         "scripts/",
@@ -199,8 +200,14 @@ def postgres() -> Iterator[PostgresServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def null_queries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the vectors of null queries in the user's cache: to encode them takes seconds for each encoder."""
+    return tmp_path_factory.mktemp("null_queries")
+
+
 @pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+def cli(tmp_path: Path, null_queries: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
     """The command line of a user with no settings, in an empty folder, with the encoder that needs no model."""
     from helpers.commandline import CommandLine
 
@@ -212,6 +219,9 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
     monkeypatch.setenv("SEMSEARCH_MODEL", "hashing")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(CHECKOUT), os.environ.get("PYTHONPATH", "")]))
+    cache = tmp_path / "xdg_cache_home" / "semsearch"
+    cache.mkdir(parents=True)
+    (cache / "null_queries").symlink_to(null_queries, target_is_directory=True)
     (tmp_path / "cwd").mkdir()
     monkeypatch.chdir(tmp_path / "cwd")
     return CommandLine()
