@@ -71,9 +71,10 @@ class PointMap {
 
   home() {
     const { low, high } = this.grid, { width, height } = this.over, edge = 18 * this.dense;
-    const left = edge + this.dense * (parseFloat(getComputedStyle(this.field).getPropertyValue("--covered")) || 0);
-    const sx = (width - left - edge) / (high[0] - low[0] || 1), sy = -(height - 2 * edge) / (high[1] - low[1] || 1);
-    this.view = { sx, sy, ox: left - low[0] * sx, oy: height - edge - low[1] * sy };
+    const covered = this.dense * (parseFloat(getComputedStyle(this.field).getPropertyValue("--covered")) || 0);
+    const [left, top, bottom] = [edge + covered, covered ? 48 * this.dense : edge, covered && this.head.times ? 68 * this.dense : edge];
+    const sx = (width - left - edge) / (high[0] - low[0] || 1), sy = -(height - top - bottom) / (high[1] - low[1] || 1);
+    this.view = { sx, sy, ox: left - low[0] * sx, oy: height - bottom - low[1] * sy };
     this.zoomed = 1;
     this.redraw();
   }

@@ -32,7 +32,7 @@ def show(names: Sequence[str]) -> None:
         return
     name = filled[0]
     index = pool.index(name)
-    grown = len(index).bit_length()  # other examples only once it has doubled
+    grown = 0 if jobs.busy(name) else len(index).bit_length()  # other examples only when it is filled, or has doubled
     key = ("examples", *pool.state(index)[:2], grown)
     drawn_questions = background.result(key, lambda: questions(index), "Looking for questions that it can answer …")
     if drawn_questions:

@@ -29,7 +29,7 @@ SMALL_BYTES = st.column_config.NumberColumn(width="small")
 TEXT_BYTES = st.column_config.NumberColumn(help="Of the extracted text")
 SIZES = (BYTES, SMALL_BYTES, TEXT_BYTES)
 COUNT = st.column_config.NumberColumn(format="localized")
-MOST_HIGH, LINE = 420, 35  # pixels of a table, and of a row
+MOST_HIGH, LINE, HEAD = 420, 33, 36  # pixels of a table, of a row, and of its heading with the border
 WIDTHS = {"small": 75, "medium": 200}  # pixels of a column; one of any other width has room for MOST_ROOM letters
 LETTER, MOST_ROOM = 7.5, 54
 
@@ -37,14 +37,14 @@ LETTER, MOST_ROOM = 7.5, 54
 def show(rows: Rows, columns: Columns | None = None, **other: Any) -> None:
     """A table; `other` is for st.dataframe. Long texts are cut at words: a click on a cell shows the whole."""
     frame, columns = pd.DataFrame(rows), columns or {}
-    height = min(MOST_HIGH, LINE * len(frame) + 38)  # with its heading; said at once, so that nothing below it moves
+    height = min(MOST_HIGH, LINE * len(frame) + HEAD)  # at once, so that nothing below it moves
     options: dict[str, Any] = {"hide_index": True, "placeholder": "", "height": height, **other}
     shown = {name: size for name, kind in columns.items() if any(kind is each for each in SIZES)}
     for name in frame.select_dtypes(object):
         room = _room(columns.get(name))
         if any(isinstance(value, str) and len(value) > room for value in frame[name]):
             shown[name] = partial(_cut, room=room)
-    styled = frame.style
+    styled = frame.style.format("{:g}".format, frame.select_dtypes("float").columns.difference([*columns]), "")
     for name, form in shown.items():
         styled = styled.format(form, [name], "")
     st.dataframe(styled if shown and len(frame) else rows, column_config=columns or None, **options)

@@ -99,7 +99,7 @@ def _surveyed(place: Path) -> Source:
     """Say what is in the folder, and how long it will take; the encoder is loaded while the person reads that."""
     with messages.errors(_in_field):
         if not place.exists():
-            raise SemsearchError(f"{place} does not exist.", "Type on, or choose a folder below the field.")
+            raise SemsearchError(f"{place} does not exist.", "Type the path of a folder or a file.")
         work = lambda: (admin.survey(place), *usual_encoder(place))  # noqa: E731
         surveyed = background.result(("survey", str(place)), work, "Counting files, and reading some of them …")
         if surveyed is None:
