@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import graphlib
 import io
 import json
 import os
@@ -67,19 +68,15 @@ class Structure:
     rooms: Mapping[str, Room]
     classes: Mapping[str, int]
     protocol: int
-    protocol_module: int
     imports: list[Import]
-    cycles: list[list[str]]
+    cycle: list[str]
     lengths: list[int]
     anys: int
     lines: Mapping[str, int]
 
-    def hidden(self, *, own: bool = False, outside_cli: bool = False) -> int:
+    def hidden(self, *, own: bool = False) -> int:
         """Import statements inside functions, each counted once."""
-        return sum(
-            each.hidden and (each.own or not own) and not (outside_cli and each.module.startswith("semsearch.cli"))
-            for each in self.imports
-        )
+        return sum(each.hidden and (each.own or not own) for each in self.imports)
 
     def rows(self) -> dict[str, object]:
         """Every figure under the words that say what is counted."""
@@ -90,14 +87,11 @@ class Structure:
             "lines of scripts": self.lines["scripts"],
             "public methods of the widest class": f"{self.classes[widest]} ({widest})",
             "public methods of StoreReader and StoreWriter": self.protocol,
-            "… all methods of classes in the module of the protocol": self.protocol_module,
             "entries at the top level of semsearch": self.rooms["semsearch"].entries,
             "entries of the largest other room, plug-in folders aside": f"{self.rooms[largest].entries} ({largest})",
             "imports inside functions": self.hidden(),
             "… of own modules": self.hidden(own=True),
-            "… of own modules, outside semsearch.cli": self.hidden(own=True, outside_cli=True),
-            "import cycles (deferred and TYPE_CHECKING imports count)": len(self.cycles),
-            "… modules in them": sum(map(len, self.cycles)),
+            "modules in an import cycle (deferred and TYPE_CHECKING imports count)": len(self.cycle),
             "lines of a function, median": round(statistics.median(self.lengths)),
             "lines of a function, 95th percentile": round(statistics.quantiles(self.lengths, n=20)[-1]),
             "uses of Any in semsearch (import lines not counted)": self.anys,
@@ -113,23 +107,21 @@ def measure(root: Path) -> Structure:
     """Measure the checkout at `root`."""
     trees = dict(_trees(root))
     names = set(trees)
-    imports = [found for name, (path, tree) in trees.items() for found in _imports(name, path, tree, names)]
+    imports = [each for name, (path, tree) in trees.items() for each in _imports(name, path, tree, names)]
     edges: dict[str, set[str]] = {name: set() for name in names}
-    for found in imports:
-        edges[found.module].update(target for target in found.targets if target in names and target != found.module)
+    for each in imports:
+        edges[each.module].update(names.intersection(each.targets) - {each.module})
     functions = [node for _, tree in trees.values() for node in ast.walk(tree) if isinstance(node, Function)]
     own = {name: tree for name, (_, tree) in trees.items() if name.split(".")[0] == "semsearch"}
     methods = [(name, *each) for name, tree in own.items() for each in _methods(tree)]
     stores = {(module, name): names for module, name, names in methods if module.startswith("semsearch.stores")}
     protocol = {key: names for key, names in stores.items() if key[1] in PROTOCOL}
-    modules = [own[module] for module in {module for module, _ in protocol}]
     return Structure(
         rooms={path.relative_to(root).as_posix(): _room(path) for path in {path.parent for path, _ in trees.values()}},
         classes={name: len(names) for _, name, names in methods},
         protocol=sum(map(len, protocol.values())),
-        protocol_module=sum(isinstance(node, Function) for tree in modules for node in ast.walk(tree)),
         imports=imports,
-        cycles=_cycles(edges),
+        cycle=_cycle(edges),
         lengths=[(each.end_lineno or each.lineno) - each.lineno + 1 for each in functions],
         anys=sum(isinstance(node, ast.Name) and node.id == "Any" for tree in own.values() for node in ast.walk(tree)),
         lines={name: _lines((root / name).rglob("*.py")) for name in (*PACKAGES, "tests", "scripts")},
@@ -182,33 +174,13 @@ def _imports(name: str, path: Path, tree: ast.Module, names: set[str]) -> Iterat
             yield Import(name, tuple(each if each in names else base for each in inside), id(node) in hidden)
 
 
-def _cycles(edges: Mapping[str, set[str]]) -> list[list[str]]:
-    """The groups of modules that reach each other (Tarjan's strongly connected components of two or more)."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    found: list[list[str]] = []
-
-    def visit(node: str) -> None:
-        index[node] = low[node] = len(index)
-        stack.append(node)
-        for target in sorted(edges[node]):
-            if target not in index:
-                visit(target)
-                low[node] = min(low[node], low[target])
-            elif target in stack:
-                low[node] = min(low[node], index[target])
-        if low[node] == index[node]:
-            at = stack.index(node)
-            group = stack[at:]
-            del stack[at:]
-            if len(group) > 1:
-                found.append(sorted(group))
-
-    for node in sorted(edges):
-        if node not in index:
-            visit(node)
-    return found
+def _cycle(edges: Mapping[str, set[str]]) -> list[str]:
+    """Modules each of which imports the next, and the last the first; empty where there is no such cycle."""
+    try:
+        graphlib.TopologicalSorter(edges).prepare()
+    except graphlib.CycleError as error:
+        return sorted(set(error.args[1]))
+    return []
 
 
 def touched(root: Path) -> dict[str, object]:
@@ -291,7 +263,6 @@ def main() -> int:
     places = options.place
     if len(places) > 2:
         parser.error("one or two states can be measured")
-    sys.setrecursionlimit(10_000)
     try:
         measured = [_measured(place) for place in places]
     except subprocess.CalledProcessError as error:
@@ -302,8 +273,8 @@ def main() -> int:
         rooms = sorted({name for each, _ in measured for name in each.rooms})
         print("\nlines of each room (entries)")
         _show([{name: _described(each.rooms.get(name)) for name in rooms} for each, _ in measured])
-    for cycle in measured[-1][0].cycles:
-        print("cycle:", ", ".join(cycle))
+    if cycle := measured[-1][0].cycle:
+        print("\ncycle:", ", ".join(cycle))
     return 0
 
 

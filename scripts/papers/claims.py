@@ -22,8 +22,7 @@ from semsearch.evaluation import spearman
 DRAWS, DRAWN = 1000, 2024  # of the pairs, and the seed of the drawing
 MEASURED = {"stsb-dev": ("pairs", "STS-B dev"), "snli": ("labelled", "SNLI test")}
 SEEDS = 3  # that have to agree on a trained run
-REAL_HEAD = ("model", "run", "against", "published", "ours", "difference", "margin", "seeds above", "verdict")
-HEAD = ("run", "against", "its figure", "the other's", "difference", "margin", "seeds above", "verdict")
+HEAD = ("model", "run", "against", "published", "ours", "difference", "margin", "seeds above", "verdict")
 
 Verdict = Literal["holds", "does not hold", "undecided", "not measured"]
 Judged = tuple[Sequence[float], Sequence[float], Sequence[float]]  # cosines of both runs, and the pairs' judgements
@@ -100,8 +99,8 @@ class Claim:
     source: str
     measure: str
     pairs: tuple[tuple[str, str], ...]
-    published: tuple[str, ...] = ()
-    bases: tuple[str, ...] = ("bert",)
+    published: tuple[str, ...]
+    bases: tuple[str, ...]
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -110,16 +109,8 @@ class Claim:
         return tuple(Cell(run, base, self.measure) for base in self.bases for run in runs)
 
 
-def claims() -> tuple[Claim, ...]:
-    """The claims of claims.toml."""
-    return tuple(
-        Claim(one["name"], one["source"], one["measure"], tuple((better, than) for better, than in one["pairs"]))
-        for one in read("claims")["claims"]
-    )
-
-
-def real_claims() -> tuple[Claim, ...]:
-    """The claims of real.toml, what needs no training first."""
+def claims(setting: str) -> tuple[Claim, ...]:
+    """The claims of real.toml for the real setting, what needs no training first; of claims.toml for the others."""
     return tuple(
         Claim(
             one["name"],
@@ -127,43 +118,30 @@ def real_claims() -> tuple[Claim, ...]:
             one["measure"],
             tuple((pair["better"], pair["than"]) for pair in one["pairs"]),
             tuple(pair.get("published", "") for pair in one["pairs"]),
-            tuple(one["bases"]),
+            tuple(one.get("bases", ("bert",))),
         )
-        for one in read("real")["claims"]
+        for one in read("real" if setting == "real" else "claims")["claims"]
     )
 
 
-def markdown(scores: Scores) -> str:
-    """Every claim with its comparisons."""
+def markdown(setting: str, scores: Scores, trained: Callable[[Cell], bool]) -> str:
+    """Every claim with its comparisons, the published figures beside ours; what is not measured last."""
     lines = []
-    for claim in claims():
-        lines += [f"### {claim.name}", "", f"{claim.source}. Measured: {claim.measure}.", ""]
-        lines += [f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}"]
-        for better, than in claim.pairs:
-            one = Comparison(tuple(scores(*(Cell(run, "bert", claim.measure) for run in (better, than)))))
-            lines.append(f"| {better} | {than} | {_figures(one)} | **{one.verdict}** |")
-        lines.append("")
-    return "\n".join(lines)
-
-
-def real_markdown(scores: Scores, trained: Callable[[Cell], bool]) -> str:
-    """Every claim about models with real weights, with the published figures beside ours; what is not measured last."""
-    sizes, lines = read("runs")["real"], []
     missing: dict[str, list[str]] = {}
-    for claim in real_claims():
+    for claim in claims(setting):
         rows = []
         for base, (better, than), published in _comparisons(claim):
             cells = Cell(better, base, claim.measure), Cell(than, base, claim.measure)
             one = Comparison(tuple(scores(*cells)), any(map(trained, cells)))
-            named = f"{base} | {_title(better)} | {_title(than)} | {published or '–'}"
             if not one.seeds:
                 missing.setdefault(claim.name, []).append(base)
             else:
-                rows.append(f"| {named} | {_real_figures(one)} | **{one.verdict}** |")
+                models = f"{base} | {_title(better)} | {_title(than)}"
+                rows.append(f"| {models} | {published or '–'} | {_figures(one)} | **{one.verdict}** |")
         if rows:
-            size, of = MEASURED[claim.measure]
-            lines += [f"### {claim.name}", "", f"{claim.source}. Measured: Spearman, {sizes[size]} pairs of {of}.", ""]
-            lines += [f"| {' | '.join(REAL_HEAD)} |", f"|{'---|' * len(REAL_HEAD)}", *rows, ""]
+            measure = _measure(claim.measure, setting)
+            lines += [f"### {claim.name}", "", f"{claim.source}. Measured: {measure}.", ""]
+            lines += [f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}", *rows, ""]
     if missing:
         those = [f"{name} ({', '.join(dict.fromkeys(bases))})" for name, bases in missing.items()]
         lines += [
@@ -180,14 +158,23 @@ def _comparisons(claim: Claim) -> Iterator[tuple[str, tuple[str, str], str]]:
             yield base, pair, published
 
 
+def _measure(name: str, setting: str) -> str:
+    """A measure, in the real setting with the number of its pairs."""
+    if setting != "real":
+        return name
+    size, task = MEASURED[name]
+    return f"Spearman, {read('runs')[setting][size]} pairs of {task}"
+
+
 def _title(run: str) -> str:
     return str(read("real")["titles"].get(run, run))
 
 
-def _real_figures(one: Comparison) -> str:
+def _figures(one: Comparison) -> str:
     ours, theirs = one.means
     seeds = f"{one.above} of {len(one.seeds)}" if one.trained else "–"
-    return f"{ours:.2f} / {theirs:.2f} | {one.difference:+.2f} | {_spread(one)} | {seeds}"
+    margin = "–" if math.isnan(one.margin) else f"{one.margin:.2f}"
+    return f"{ours:.2f} / {theirs:.2f} | {one.difference:+.2f} | {margin} | {seeds}"
 
 
 def margin_of(tasks: Sequence[Judged]) -> float:
@@ -205,15 +192,3 @@ def _drawn_differences(task: Judged, rng: np.random.Generator) -> list[float]:
     ours, theirs, gold = map(np.asarray, task)
     drawn = [rng.integers(len(gold), size=len(gold)) for _ in range(DRAWS)]
     return [spearman(ours[at], gold[at]) - spearman(theirs[at], gold[at]) for at in drawn]
-
-
-def _figures(one: Comparison) -> str:
-    if not one.seeds:
-        return "– | – | – | – | –"
-    ours, theirs = one.means
-    figures = f"{ours:.2f} | {theirs:.2f} | {one.difference:+.2f} | {_spread(one)}"
-    return f"{figures} | {one.above} of {len(one.seeds)}"
-
-
-def _spread(one: Comparison) -> str:
-    return "–" if math.isnan(one.margin) else f"{one.margin:.2f}"

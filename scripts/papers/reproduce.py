@@ -119,8 +119,7 @@ def _claims(shop: Workshop, seeds: Sequence[int], *, known: bool) -> str:
 
     If only what is `known` is wanted, nothing is run.
     """
-    real = shop.setting == "real"
-    cells = dict.fromkeys(cell for claim in (claims.real_claims() if real else claims.claims()) for cell in claim.cells)
+    cells = dict.fromkeys(cell for claim in claims.claims(shop.setting) for cell in claim.cells)
     together: dict[tuple[str, str], list[str]] = {}
     for cell in cells:
         together.setdefault((cell.run, cell.base), []).append(cell.measure)
@@ -138,8 +137,7 @@ def _claims(shop: Workshop, seeds: Sequence[int], *, known: bool) -> str:
     def trained(cell: Cell) -> bool:
         return (job := _job(shop, cell)) is not None and job.seeded
 
-    text = claims.real_markdown(scores, trained) if real else claims.markdown(scores)
-    return f"{text}\n{_caption(shop, seeds)}\n"
+    return f"{claims.markdown(shop.setting, scores, trained)}\n{_caption(shop, seeds)}\n"
 
 
 def _shared(one: Mapping[int, float], two: Mapping[int, float]) -> list[int]:
@@ -251,7 +249,7 @@ def _models(arguments: Sequence[str], setting: str, table: str) -> dict[str, str
     if setting == "real" and table != "claims":
         raise Absent("the real setting is for the claims alone: claims --setting real")
     if setting == "real" and not results:
-        results = _fetched(dict.fromkeys(base for claim in claims.real_claims() for base in claim.bases))
+        results = _fetched(dict.fromkeys(base for claim in claims.claims(setting) for base in claim.bases))
     return results
 
 
@@ -267,9 +265,7 @@ def _fetched(names: Iterable[str]) -> dict[str, str]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument(
-        "table", choices=[*WAYS, *tables()], metavar="TABLE", help="list shows them; all, claims, rates"
-    )
+    parser.add_argument("table", choices=[*WAYS, *tables()], metavar="TABLE", help="list shows them; all, claims")
     parser.add_argument("--setting", choices=("full", "small", "real"), default="full")
     parser.add_argument("--seeds", type=_numbers, default=[0, 1, 2], metavar="0,1,2")
     parser.add_argument(

@@ -17,7 +17,7 @@ from semsearch.models import bundle as bundles
 from semsearch.types import JsonObject
 
 SLOW_FUSIONS = ["SkipLayerNormFusion"]  # on AVX2 65 us, Add and LayerNormalization 22 us, for 24 tokens x 384
-# int8 with 7 significant bits; scripts/encoders/export_default.py compares the variants
+# int8 with 7 significant bits; scripts/encoders/export_default.py has the variants compared
 QUANTIZATION: JsonObject = {"weight_type": QuantType.QInt8, "reduce_range": True}
 POST = "post."  # prefix of the initializers of post-processing in a traced graph
 LARGE_TABLE = 1 << 20  # numbers in a table of word vectors that is worth quantising

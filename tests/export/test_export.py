@@ -54,7 +54,7 @@ def full(script: ModuleType, graph: Path, tmp_path_factory: pytest.TempPathFacto
 
 def test_the_shipped_weights_are_what_the_script_makes(script: ModuleType, graph: Path, tmp_path: Path) -> None:
     shipped = bundles.read(model_folders.find("default"))
-    script.optimise(script.quantised(graph, tmp_path / "int8.onnx", script.CHOSEN), tmp_path / "model.onnx")
+    script.optimise(script.quantised(graph, tmp_path / "int8.onnx"), tmp_path / "model.onnx")
     again = bundles.write(script.described(tmp_path, "int8"), tmp_path)
     if shipped.parity["made_with"] == script.versions():
         assert again.fingerprint == shipped.fingerprint

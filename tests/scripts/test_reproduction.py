@@ -290,8 +290,8 @@ def test_the_figure_of_an_untrained_model_goes_with_every_seed_of_another(module
 
 def test_the_claims_name_runs_that_there_are(modules: SimpleNamespace) -> None:
     known = {*modules.jobs.content()["runs"], "cls"}
-    asked = {run for claim in modules.claims.claims() for pair in claim.pairs for run in pair}
-    assert asked <= known and len(modules.claims.claims()) >= 6
+    claims = modules.claims.claims("small")
+    assert {run for claim in claims for pair in claim.pairs for run in pair} <= known and len(claims) >= 6
 
 
 def test_a_mean_over_tasks_is_that_of_their_printed_figures(modules: SimpleNamespace) -> None:
@@ -311,9 +311,9 @@ def real(tiny: SimpleNamespace, golden: Path, data: Path, monkeypatch: pytest.Mo
         "labelled": 10,
     }
     kept = ("Pretended CoT and Knowledge Enhancement against PromptEOL", "Tuning without labels against none")
-    found = [claim for claim in tiny.claims.real_claims() if claim.name in kept]
-    chosen = [replace(claim, pairs=claim.pairs[-2:-1], published=claim.published[-2:-1]) for claim in found]
-    monkeypatch.setattr(tiny.claims, "real_claims", lambda: chosen)
+    claims = [claim for claim in tiny.claims.claims("real") if claim.name in kept]
+    chosen = [replace(claim, pairs=claim.pairs[-2:-1], published=claim.published[-2:-1]) for claim in claims]
+    monkeypatch.setattr(tiny.claims, "claims", lambda setting: chosen)
     models = golden / "models"
     given = ["--base", f"smollm2={models / 'tiny-opt'}", "--base", f"minilm={models / 'tiny-bert'}"]
 
@@ -367,7 +367,7 @@ def test_every_claim_about_real_weights_names_runs_and_models_that_there_are(mod
     from semsearch.prompts import library
 
     content, told = modules.jobs.content(), modules.tables.read("real")
-    for claim in modules.claims.real_claims():
+    for claim in modules.claims.claims("real"):
         assert set(claim.bases) <= set(content["bases"]) and len(claim.published) == len(claim.pairs)
         for cell in claim.cells:
             job = modules.jobs.job(cell, "real", dict.fromkeys(claim.bases, "model"))
