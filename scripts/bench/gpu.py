@@ -73,20 +73,20 @@ def _result(part: Measurement) -> dict[str, Any]:
 
 def _encode(model: Path, device: str, count: int) -> dict[str, Any]:
     """Texts a second under CoT-BERT's template, and the least cosine with those of the CPU in float32."""
-    texts, found = _texts(count), {}
+    texts, speeds = _texts(count), {}
     exact = None
     for where, dtype in (("cpu", "fp32"), (device, "fp32"), (device, "bf16"), (device, "fp16")):
-        if (name := f"{where} {dtype}") in found or (where == "cpu" and dtype == "fp16"):
+        if (name := f"{where} {dtype}") in speeds or (where == "cpu" and dtype == "fp16"):
             continue
         encoder = Encoder.load(f"{model}#dtype={dtype},template=cot-bert", device=where, cache=None)
         encoder.encode(texts[:4])
-        found[name], exact = _compared(encoder, texts, exact)
-    return found
+        speeds[name], exact = _compared(encoder, texts, exact)
+    return speeds
 
 
 def _train(model: Path, device: str, steps: int) -> dict[str, Any]:
     """Seconds a step of CoT-BERT's objective with batches of 128."""
-    texts, found = _texts(256), {}
+    texts, speeds = _texts(256), {}
     for where, precision in dict.fromkeys((("cpu", "fp32"), (device, "fp32"), (device, "bf16"))):
         number = steps if where != "cpu" or steps <= TINY_STEPS else 3
         settings = TrainingConfig(
@@ -94,8 +94,8 @@ def _train(model: Path, device: str, steps: int) -> dict[str, Any]:
         )
         with tempfile.TemporaryDirectory() as folder:
             report = train(settings, Dataset({"anchor": texts}, None, "sample"), Path(folder) / "out")
-        found[f"{where} {precision}"] = {"seconds a step": round(report.seconds / number, 4)}
-    return found
+        speeds[f"{where} {precision}"] = {"seconds a step": round(report.seconds / number, 4)}
+    return speeds
 
 
 def _search(count: int) -> dict[str, Any]:
@@ -106,25 +106,25 @@ def _search(count: int) -> dict[str, Any]:
         index.add(chance.normal(size=(min(count, 100_000), WIDTH)).astype(np.float32))
     queries = chance.normal(size=(QUERIES, WIDTH)).astype(np.float32)
     (_, exact), seconds = _timed(lambda: index.search(queries, NEAREST))
-    found: dict[str, Any] = {"vectors": index.ntotal, "cpu ms": round(1000 * seconds / QUERIES, 3)}
+    speeds: dict[str, Any] = {"vectors": index.ntotal, "cpu ms": round(1000 * seconds / QUERIES, 3)}
     if not hasattr(faiss, "StandardGpuResources") or not faiss.get_num_gpus():
-        return found | {"not measured": "FAISS has no GPU here"}
+        return speeds | {"not measured": "FAISS has no GPU here"}
     copy = faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, index)
     copy.search(queries, NEAREST)
     (_, ids), seconds = _timed(lambda: copy.search(queries, NEAREST))
-    return found | {"gpu ms": round(1000 * seconds / QUERIES, 3), "same": float((ids == exact).mean())}
+    return speeds | {"gpu ms": round(1000 * seconds / QUERIES, 3), "same": float((ids == exact).mean())}
 
 
 def _four_bits(decoder: Path | None, device: str, count: int) -> dict[str, Any]:
     """Texts a second of a decoder under PromptEOL in bf16 and in four bits, and their least cosine."""
     if decoder is None:
         return {"not measured": "no decoder: --decoder DIR"}
-    texts, found, exact = _texts(count), {}, None
+    texts, speeds, exact = _texts(count), {}, None
     for dtype in ("bf16", "nf4"):
         encoder = Encoder.load(f"{decoder}#dtype={dtype},template=prompteol", device=device, cache=None)
         encoder.encode(texts[:2])
-        found[dtype], exact = _compared(encoder, texts, exact)
-    return found
+        speeds[dtype], exact = _compared(encoder, texts, exact)
+    return speeds
 
 
 def _compared(encoder: Encoder, texts: Sequence[str], exact: Vectors | None) -> tuple[dict[str, float], Vectors]:

@@ -72,15 +72,15 @@ def main() -> None:
             running[PLAIN] = servers.enter_context(plain(Path(scratch), stored))
         else:
             print("sentence-transformers cannot be imported here, so there is no plain server.", file=sys.stderr)
-        found = compared(running, asked, options.seconds, options.rounds)
+        loads_of = compared(running, asked, options.seconds, options.rounds)
     cells = [
         {"kind": kind, "clients": clients, "server": server}
         | {name: [round(figure(one), 2) for one in loads] for name, figure in FIGURES.items()}
-        for (kind, clients, server), loads in found.items()
+        for (kind, clients, server), loads in loads_of.items()
     ]
     load = f"load {os.getloadavg()[1]:.1f}"
     note = f"{options.rounds} rounds, {len(stored):,} documents, {options.model}, {load}, {figures.arithmetic()}."
-    figures.show(table(found), note, cells, options.output)
+    figures.show(table(loads_of), note, cells, options.output)
 
 
 @contextmanager
@@ -151,7 +151,7 @@ def compared(
     running: dict[str, tuple[int, int]], texts: Sequence[str], seconds: float, rounds: int
 ) -> dict[tuple[str, int, str], list[Load]]:
     """Every server with every kind of request and number of clients, in turns; the first second is not counted."""
-    found: dict[tuple[str, int, str], list[Load]] = {}
+    loads_of: dict[tuple[str, int, str], list[Load]] = {}
     for turn in range(rounds):
         for kind in KINDS:
             for clients in CLIENTS:
@@ -164,9 +164,9 @@ def compared(
                     before = processor(pid)
                     load = http_load.run(port, clients, seconds, ask)
                     load.cpu = processor(pid) - before
-                    found.setdefault((kind, clients, server), []).append(load)
+                    loads_of.setdefault((kind, clients, server), []).append(load)
                     print(f"{turn + 1}/{rounds} {kind} {clients} {server}: {load.rate:.0f}/s", file=sys.stderr)
-    return found
+    return loads_of
 
 
 def asking(server: str, kind: str, texts: Sequence[str], turn: int) -> Callable[[int], Iterator[Request]]:
@@ -179,11 +179,13 @@ def asking(server: str, kind: str, texts: Sequence[str], turn: int) -> Callable[
     return of
 
 
-def table(found: dict[tuple[str, int, str], list[Load]]) -> str:
+def table(loads_of: dict[tuple[str, int, str], list[Load]]) -> str:
     """Medians of the rounds; the ratio is that of the throughputs of a round."""
     rows = []
-    for (kind, clients, server), loads in sorted(found.items(), key=lambda one: (KINDS.index(one[0][0]), one[0][1:])):
-        peer = found.get(("semantic" if kind == "hybrid" else kind, clients, PLAIN))
+    for (kind, clients, server), loads in sorted(
+        loads_of.items(), key=lambda one: (KINDS.index(one[0][0]), one[0][1:])
+    ):
+        peer = loads_of.get(("semantic" if kind == "hybrid" else kind, clients, PLAIN))
         ratio = ""
         if peer and server != PLAIN:
             ratio = f"{median(own.rate / other.rate for own, other in zip(loads, peer, strict=True)):.1f}"

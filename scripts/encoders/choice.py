@@ -162,16 +162,16 @@ def articles() -> dict[str, Ranking]:
 
 def headings() -> Ranking:
     """Headings of the judged files of manuals among the first paragraphs below them."""
-    found: dict[str, str] = {}
+    unique: dict[str, str] = {}
     repeated = set()
     for path in sorted(judged_files()):
         own: dict[str, str] = {}
         for heading, text in paragraphs(path):
             if 1 < len(heading.split()) <= HEADING_WORDS:
                 own.setdefault(heading, text)
-        repeated |= own.keys() & found.keys()
-        found |= own
-    pairs = [pair for pair in found.items() if pair[0] not in repeated]
+        repeated |= own.keys() & unique.keys()
+        unique |= own
+    pairs = [pair for pair in unique.items() if pair[0] not in repeated]
     random.Random(4).shuffle(pairs)
     return one_to_one(pairs[:QUERIES])
 
@@ -205,7 +205,7 @@ def judged(name: str) -> list[tuple[str, list[Path]]]:
     """Our questions about a manual with the files that answer them; every second one is for choosing."""
     lines = (QUESTIONS / f"{name}.tsv").read_text(encoding="utf-8").splitlines()[1:]
     rows = (line.split("\t") for line in lines)
-    return [(question, [DATA / FOLDERS[name] / each for each in found.split()]) for question, found in rows]
+    return [(question, [DATA / FOLDERS[name] / each for each in files.split()]) for question, files in rows]
 
 
 def one_to_one(pairs: Iterable[tuple[str, str]]) -> Ranking:

@@ -117,11 +117,11 @@ def static(files: Path, made: Path, source: Source) -> None:
     """A BERT without layers, of which `static` reads the word vectors; [UNK] is 0, so that it has no weight."""
     (table,) = load_file(files / "model.safetensors").values()
     tokenizer = json.loads((files / "tokenizer.json").read_text(encoding="utf-8"))
-    known = Tokenizer.from_file(str(files / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(files / "tokenizer.json"))
     for name, mark in tokenizer["post_processor"]["special_tokens"].items():
-        mark["ids"] = [known.token_to_id(name)]  # they are still those of the tokenizer that it was made from
+        mark["ids"] = [tokenizer.token_to_id(name)]  # they are still those of the tokenizer that it was made from
     write(files / "tokenizer.json", tokenizer)
-    table[known.token_to_id("[UNK]")] = 0
+    table[tokenizer.token_to_id("[UNK]")] = 0
     width = table.shape[1]
     config = BertConfig(
         vocab_size=len(table), hidden_size=width, num_hidden_layers=0, num_attention_heads=4, intermediate_size=width
@@ -165,8 +165,12 @@ class Graph:
 
     def inputs(self, text: str, pair: str | None = None) -> dict[str, NDArray[np.int64]]:
         """The inputs for a text, or for two."""
-        found = self._tokenizer.encode(text, pair)
-        names = {"input_ids": found.ids, "attention_mask": found.attention_mask, "token_type_ids": found.type_ids}
+        encoding = self._tokenizer.encode(text, pair)
+        names = {
+            "input_ids": encoding.ids,
+            "attention_mask": encoding.attention_mask,
+            "token_type_ids": encoding.type_ids,
+        }
         return {name: np.asarray([values], np.int64) for name, values in names.items()}
 
     def run(self, text: str, pair: str | None = None) -> NDArray[np.float32]:
@@ -199,8 +203,8 @@ def save(network: Any, files: Path, made: Path) -> None:
         if (files / name).is_file():
             shutil.copy(files / name, made / name)
     marks = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}
-    known = {f"{name}_token": mark for name, mark in marks.items()}
-    write(made / "tokenizer_config.json", {"tokenizer_class": "BertTokenizer", "do_lower_case": True} | known)
+    tokens = {f"{name}_token": mark for name, mark in marks.items()}
+    write(made / "tokenizer_config.json", {"tokenizer_class": "BertTokenizer", "do_lower_case": True} | tokens)
 
 
 def write(path: Path, content: object) -> None:

@@ -71,11 +71,11 @@ def groups(
     return [*alone, *([each] for each in short(allowed)), *of_documents(chance)]
 
 
-def collected(found: list[list[Text]], allowed: Allowed, chance: random.Random) -> list[Text]:
+def collected(groups: list[list[Text]], allowed: Allowed, chance: random.Random) -> list[Text]:
     """The texts of the groups, which are shuffled, each text once in a role."""
     reserved = forbidden()
-    chance.shuffle(found)
-    stripped = dict.fromkeys(Text(each.text.strip(), each.role) for group in found for each in group)
+    chance.shuffle(groups)
+    stripped = dict.fromkeys(Text(each.text.strip(), each.role) for group in groups for each in group)
     return [
         each
         for each in stripped
@@ -124,9 +124,9 @@ def of_documents(chance: random.Random) -> Iterator[list[Text]]:
     The beginning is the whole document for half of them, and stands under the title for three of four. The first
     sentence of every fourth is a query, too.
     """
-    found = documents(chance)
-    rare = telling(text for _, text in found)
-    for title, text in found:
+    pairs = documents(chance)
+    rare = telling(text for _, text in pairs)
+    for title, text in pairs:
         words = text.removeprefix(title).split()
         body = " ".join(words[: chance.choice((WHOLE, chance.choice(LENGTHS)))])
         start = chance.randrange(max(1, len(words) - LENGTHS[0]))
@@ -143,12 +143,12 @@ def of_documents(chance: random.Random) -> Iterator[list[Text]]:
 
 def documents(chance: random.Random) -> list[texts.Pair]:
     """Title and text of articles, papers, answers and manuals, without those that choices are made on."""
-    found: list[texts.Pair] = [*texts.leads(), *texts.abstracts(), *texts.answers()]
-    found = [pair for pair in found if not texts.is_held_out(pair[0])]
+    pairs: list[texts.Pair] = [*texts.leads(), *texts.abstracts(), *texts.answers()]
+    pairs = [pair for pair in pairs if not texts.is_held_out(pair[0])]
     judged = {text for ranking in rankings().values() for text in ranking.passages}  # an answer may have two questions
     sections = [(heading or "", text) for heading, text in manuals(without=judged_files())]
-    found += [*scifact(), *chance.sample(sections, min(MANUALS, len(sections)))]
-    return [(title, text) for title, text in found if not judged.intersection((text, text.removeprefix(title).strip()))]
+    pairs += [*scifact(), *chance.sample(sections, min(MANUALS, len(sections)))]
+    return [(title, text) for title, text in pairs if not judged.intersection((text, text.removeprefix(title).strip()))]
 
 
 def first_sentence(text: str) -> str:

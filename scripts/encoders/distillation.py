@@ -81,8 +81,8 @@ class Settings:
     def rate(self, step: int) -> float:
         """The learning rate of a step, counted from 0.
 
-        >>> found = Settings(steps=100, warmup=10, decay=0.5, learning_rate=1.0)
-        >>> [found.rate(step) for step in (0, 9, 10, 50, 75, 99)]
+        >>> settings = Settings(steps=100, warmup=10, decay=0.5, learning_rate=1.0)
+        >>> [settings.rate(step) for step in (0, 9, 10, 50, 75, 99)]
         [0.1, 1.0, 1.0, 1.0, 0.5, 0.02]
         """
         falling = max(1, round(self.steps * self.decay))
@@ -111,7 +111,7 @@ class Shards:
 
     def _begin(self, paths: Sequence[Path], settings: Settings) -> None:
         self._paths, self._settings = paths, settings
-        self._known: tuple[Path, Shard] | None = None
+        self._last: tuple[Path, Shard] | None = None
         self.per_shard = corpus.SHARD // settings.anchors  # steps
 
     def batch(self, step: int) -> tuple[Shard, NDArray[np.int64], NDArray[np.int64]]:
@@ -139,32 +139,32 @@ class Shards:
         return self._read(self._paths[0])
 
     def _read(self, path: Path) -> Shard:
-        if self._known is None or self._known[0] != path:
+        if self._last is None or self._last[0] != path:
             texts = corpus.read(path)
             targets = self._target(texts, self._vectors.of(path))
-            self._known = path, Shard(texts, targets, neighbours(targets, NEAR))
-        return self._known[1]
+            self._last = path, Shard(texts, targets, neighbours(targets, NEAR))
+        return self._last[1]
 
 
 def losses(
-    found: Tensor, wanted: Tensor, bank: Tensor, own: Tensor, temperature: float
+    vectors: Tensor, targets: Tensor, bank: Tensor, own: Tensor, temperature: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The three losses of vectors `found` (n, d) with targets `wanted` (n, d), over the `bank` (m, d).
+    """The three losses of `vectors` (n, d) with `targets` (n, d), over the `bank` (m, d).
 
     `own` (n, m) is true where a place of the bank is the text itself, which is left out of its ranking.
     """
-    same = torch.eye(len(found), dtype=torch.bool, device=found.device)
+    same = torch.eye(len(vectors), dtype=torch.bool, device=vectors.device)
     return (
-        1 - (found * wanted).sum(1).mean(),
-        divergence(found @ bank.T, wanted @ bank.T, own, temperature),
-        divergence(found @ found.T, wanted @ wanted.T, same, temperature),
+        1 - (vectors * targets).sum(1).mean(),
+        divergence(vectors @ bank.T, targets @ bank.T, own, temperature),
+        divergence(vectors @ vectors.T, targets @ targets.T, same, temperature),
     )
 
 
-def divergence(found: Tensor, wanted: Tensor, left_out: Tensor, temperature: float) -> Tensor:
+def divergence(cosines: Tensor, goals: Tensor, left_out: Tensor, temperature: float) -> Tensor:
     """The mean Kullback-Leibler divergence of two softmaxes over the cosines of each row, both (n, m)."""
-    rows, known = ((each / temperature).masked_fill(left_out, -1e4).log_softmax(1) for each in (found, wanted.detach()))
-    return nn.functional.kl_div(rows, known, reduction="batchmean", log_target=True)
+    rows, goal = ((each / temperature).masked_fill(left_out, -1e4).log_softmax(1) for each in (cosines, goals.detach()))
+    return nn.functional.kl_div(rows, goal, reduction="batchmean", log_target=True)
 
 
 class Distillation:
@@ -208,10 +208,10 @@ class Distillation:
             parts = self.step(step)
             self.average.update(step)
             self.at = replace(self.at, step=step + 1, seconds=time.monotonic() - started)
-            found = {"step": step + 1, **parts, "rate": self.settings.rate(step), "cpu": time.process_time() - spent}
+            line = {"step": step + 1, **parts, "rate": self.settings.rate(step), "cpu": time.process_time() - spent}
             if (step + 1) % self.settings.eval_every == 0 or step + 1 == self.settings.steps:
-                found |= self.measured()
-            yield {name: round(value, 6) for name, value in found.items()}
+                line |= self.measured()
+            yield {name: round(value, 6) for name, value in line.items()}
             if time.monotonic() - saved > self.settings.save_seconds:
                 self.save()
                 saved = time.monotonic()
@@ -220,12 +220,12 @@ class Distillation:
         """One step of the optimiser; the losses before it."""
         shard, places, bank = self.shards.batch(step)
         device = self.student.device
-        wanted, others = (torch.from_numpy(shard.targets[each]).to(device) for each in (places, bank))
-        found = self.student(
+        targets, others = (torch.from_numpy(shard.targets[each]).to(device) for each in (places, bank))
+        vectors = self.student(
             [shard.rows[at] for at in places] if shard.rows else self.student.rows([shard.texts[at] for at in places])
         )
         own = torch.from_numpy(places[:, None] == bank[None, :]).to(device)
-        parts = [*losses(found, wanted, others, own, self.settings.temperature)]
+        parts = [*losses(vectors, targets, others, own, self.settings.temperature)]
         weights = [self.settings.vectors, self.settings.ranking, self.settings.pairs]
         if self.settings.contrast:
             parts.append(self._contrast(step))

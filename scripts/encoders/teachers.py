@@ -29,9 +29,9 @@ class Static:
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """(n, d); a text without a known token is 0."""
         vectors = np.zeros((len(texts), self._table.shape[1]), np.float32)
-        for at, found in enumerate(self._tokenizer.encode_batch(list(texts), add_special_tokens=False)):
-            if known := [each for each in found.ids if each != self._unknown]:
-                vectors[at] = self._table[known].mean(axis=0)
+        for at, encoding in enumerate(self._tokenizer.encode_batch(list(texts), add_special_tokens=False)):
+            if in_table := [each for each in encoding.ids if each != self._unknown]:
+                vectors[at] = self._table[in_table].mean(axis=0)
         return vectors
 
 

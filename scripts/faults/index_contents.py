@@ -16,10 +16,10 @@ Vectors = dict[str, np.ndarray]  # the vector of every passage, by document and 
 
 def contents(location: Path) -> Vectors:
     """Of the index at `location`, in its first space."""
-    return {key(document, start): vector for (document, start), (_, vector) in held(location).items()}
+    return {key(document, start): vector for (document, start), (_, vector) in stored(location).items()}
 
 
-def held(location: Path) -> dict[tuple[str, int], tuple[str, np.ndarray]]:
+def stored(location: Path) -> dict[tuple[str, int], tuple[str, np.ndarray]]:
     """The text and the vector of every passage of the index at `location`, by document and beginning.
 
     Read in few calls, for an index on a server too; passages without a vector are left out.

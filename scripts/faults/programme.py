@@ -22,12 +22,12 @@ from scripts.shared.places import CHECKOUT
 
 def table(report: Path) -> str:
     """A row per fault: how often it was tried, and its outcomes; tests of the same fault are added up."""
-    found: dict[str, Counter[str]] = {}
+    totals: dict[str, Counter[str]] = {}
     for line in report.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        found.setdefault(row.pop("fault"), Counter()).update(row)
+        totals.setdefault(row.pop("fault"), Counter()).update(row)
     rows = ["| fault | trials | outcomes |", "|---|---|---|"]
-    for fault, counts in sorted(found.items()):
+    for fault, counts in sorted(totals.items()):
         tried = counts.pop("tried")
         outcomes = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in counts.items())
         rows.append(f"| {fault} | {tried:,} | {outcomes} |")

@@ -40,7 +40,7 @@ SUBJECTS = ("actor", "node", "driver")
 SHARDS = 15  # of the documents, each read by a task of its own
 KEY = 32  # hexadecimal digits of a document's key
 WAIT_S = 600.0
-TOLD = ("subject", "trial", "arrived", "seconds")  # of a trial, and not summed up
+LABELS = ("subject", "trial", "arrived", "seconds")  # of a trial, and not summed up
 WRONG = ("lost", "missing", "left_over", "vectors_differ", "problems", "again")
 
 
@@ -73,7 +73,7 @@ def main() -> int:
 
 def summed(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """The trials of a subject, added up."""
-    total = {key: sum(row[key] for row in rows) for key in rows[0] if key not in TOLD}
+    total = {key: sum(row[key] for row in rows) for key in rows[0] if key not in LABELS}
     return {"subject": rows[0]["subject"], "trials": len(rows), **total}
 
 
@@ -145,10 +145,10 @@ class Trials:
             self._cluster.kill(self._random.choice(self._cluster.with_actors()))
 
     def _started(self, name: str) -> subprocess.Popen[str]:
-        given = ["--drive", self._cluster.address, "--file", self._documents, "--into", self._folder / name]
-        given += ["-m", self._chosen.model, "--documents", self._chosen.documents]
+        arguments = ["--drive", self._cluster.address, "--file", self._documents, "--into", self._folder / name]
+        arguments += ["-m", self._chosen.model, "--documents", self._chosen.documents]
         return subprocess.Popen(
-            command("faults.ray_kills", *given),
+            command("faults.ray_kills", *arguments),
             env=self._cluster.environment,
             cwd=CHECKOUT,
             text=True,

@@ -44,7 +44,7 @@ from semsearch.stores import drivers
 TRIES = 6
 SOON = 0.5  # seconds between two looks at what is there
 MOMENT = 3.0  # seconds, at most, between such a look and the fault: a commit takes about as long
-TOLD = ("trial", "after_s", "code", "said")  # of a trial, and not summed up
+LABELS = ("trial", "after_s", "code", "said")  # of a trial, and not summed up
 CODES = (0, 1, 7, -signal.SIGKILL)  # of a run that ends well, fails, waits too long for another one, or is killed
 WRONG = ("unclear", "lost", "missing", "left_over", "vectors_differ", "problems", "encoded_again")
 
@@ -148,12 +148,20 @@ def main() -> int:
         disk_of(chosen.fault, Path(scratch) / "data", chosen.megabytes) as disk,
         place_of(chosen.store, Path(scratch) / "data") as place,
     ):
+<<<<<<< HEAD:scripts/faults/store_faults.py
         found = tried(chosen, Path(scratch), disk, place)
     total = {key: sum(row[key] for row in found) for key in found[0] if key not in TOLD}
     summary = {"store": chosen.store, "fault": chosen.fault, "trials": len(found), **total}
+=======
+        Path(scratch).chmod(0o755)  # PostgreSQL does not run as root
+        with postgres_server.running_at(Path(scratch) / "server") as server:
+            rows = tried(chosen, Path(scratch), disk, server)
+    total = {key: sum(row[key] for row in rows) for key in rows[0] if key not in LABELS}
+    summary = {"store": "postgres", "fault": chosen.fault, "trials": len(rows), **total}
+>>>>>>> d85190f9 (Name what functions return in scripts and rooms):scripts/faults/postgres_faults.py
     print(json.dumps(summary))
     if chosen.json:
-        chosen.json.write_text(json.dumps({**summary, "each": found}, indent=1) + "\n", encoding="utf-8")
+        chosen.json.write_text(json.dumps({**summary, "each": rows}, indent=1) + "\n", encoding="utf-8")
     return 1 if any(total[key] for key in WRONG) else 0
 
 
@@ -164,7 +172,7 @@ def tried(chosen: argparse.Namespace, scratch: Path, disk: SmallDisk | None, pla
     write_documents(folder, chosen.documents, rng)
     clean, seconds = clean_run(home, folder, place)
     print(json.dumps({"clean": len(clean), "seconds": round(seconds, 1)}), flush=True)
-    found = []
+    rows = []
     for trial in range(chosen.trials):
         after, process, acknowledged = in_the_middle(home, folder, f"trial{trial}", place, rng)
         if chosen.fault == "kill" and (trial % 2 == 1 or chosen.store == "lance"):
@@ -172,9 +180,15 @@ def tried(chosen: argparse.Namespace, scratch: Path, disk: SmallDisk | None, pla
         cause(place, disk, chosen.seconds)
         _, said = process.communicate()  # not wait(): a full pipe would hold it up
         row = {"trial": trial, "after_s": round(after, 2), **ended(process.returncode, said)}
+<<<<<<< HEAD:scripts/faults/store_faults.py
         found.append({**row, **completed(home, folder, f"trial{trial}", place, clean, acknowledged)})
         print(json.dumps(found[-1]), flush=True)
     return found
+=======
+        rows.append({**row, **completed(home, folder, f"trial{trial}", server, clean, acknowledged)})
+        print(json.dumps(rows[-1]), flush=True)
+    return rows
+>>>>>>> d85190f9 (Name what functions return in scripts and rooms):scripts/faults/postgres_faults.py
 
 
 def in_the_middle(

@@ -42,8 +42,8 @@ def examples(name: str, data: Path, most: int = 0) -> Dataset:
         return Dataset({"anchor": both[:limit]}, source=name)
     if name in ("stsb", "stsb-train"):
         splits = ("train", "dev", "test") if name == "stsb" else ("train",)
-        found_pairs = [pair for split in splits for pair in sts_pairs("stsb", data, split)[split].pairs]
-        return Dataset({"anchor": [text for pair in found_pairs for text in pair]}, source=name)
+        sts = [pair for split in splits for pair in sts_pairs("stsb", data, split)[split].pairs]
+        return Dataset({"anchor": [text for pair in sts for text in pair]}, source=name)
     pairs, labels = labelled(name, data, "train")
     columns = {"anchor": [one for one, _ in pairs[:limit]], "positive": [other for _, other in pairs[:limit]]}
     return Dataset(columns, labels[:limit], source=name)

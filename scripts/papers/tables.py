@@ -74,11 +74,11 @@ def tables() -> Mapping[str, Table]:
     >>> tables()["cot-bert-4"].rows[1].published
     (79.4, 80.62)
     """
-    found: dict[str, Table] = {}
+    all_tables: dict[str, Table] = {}
     for paper in PAPERS:
         content = read(paper)
-        found |= {name: _table(name, content["paper"], table) for name, table in content["tables"].items()}
-    return found
+        all_tables |= {name: _table(name, content["paper"], table) for name, table in content["tables"].items()}
+    return all_tables
 
 
 def read(name: str) -> dict[str, Any]:

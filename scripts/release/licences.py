@@ -22,7 +22,7 @@ from packaging.utils import canonicalize_name
 from scripts.shared.places import CHECKOUT
 
 PAGE = CHECKOUT / "docs" / "licences.md"
-KNOWN = tomllib.loads((CHECKOUT / "scripts" / "release" / "licences.toml").read_text(encoding="utf-8"))
+LISTED = tomllib.loads((CHECKOUT / "scripts" / "release" / "licences.toml").read_text(encoding="utf-8"))
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
 NOT_SHIPPED = {"dev", "bench"}  # extras for working on semsearch
 PERMISSIVE = {
@@ -78,19 +78,19 @@ def _requirements(name: str) -> list[str]:
 
 def elsewhere(name: str) -> str:
     """The licence of a package that the suite does not install; "" for one that is not listed."""
-    return next((str(listed[1]) for pattern, listed in KNOWN["elsewhere"].items() if fnmatch(name, pattern)), "")
+    return next((str(listed[1]) for pattern, listed in LISTED["elsewhere"].items() if fnmatch(name, pattern)), "")
 
 
 def licence(name: str) -> str:
     """The licence of a package, with a reason where it needs one; "" where nothing is known."""
-    if name in KNOWN["explained"]:
-        return str(KNOWN["explained"][name])
+    if name in LISTED["explained"]:
+        return str(LISTED["explained"][name])
     try:
-        found = metadata.metadata(name)
+        about = metadata.metadata(name)
     except metadata.PackageNotFoundError:
         return elsewhere(name)
-    classified = [text.rpartition(" :: ")[2] for text in found.get_all("Classifier") or [] if "License ::" in text]
-    said = [*(found.get_all("License-Expression") or []), *classified, *(found.get_all("License") or [])]
+    classified = [text.rpartition(" :: ")[2] for text in about.get_all("Classifier") or [] if "License ::" in text]
+    said = [*(about.get_all("License-Expression") or []), *classified, *(about.get_all("License") or [])]
     return next((SPDX.get(text, text) for text in said if is_permissive(SPDX.get(text, text))), "")
 
 
@@ -102,18 +102,18 @@ def is_permissive(expression: str) -> bool:
 
 def packages() -> dict[str, tuple[str, str]]:
     """Every package that is asked for, with its licence and the extras that ask for it."""
-    found: dict[str, set[str]] = {}
+    extras_of: dict[str, set[str]] = {}
     for extra, names in shipped_extras().items():
         for name in closure(names):
-            found.setdefault(name, set()).add(extra)
-    for name, (extra, _) in KNOWN["elsewhere"].items():
-        found.setdefault(name, set()).add(extra)
+            extras_of.setdefault(name, set()).add(extra)
+    for name, (extra, _) in LISTED["elsewhere"].items():
+        extras_of.setdefault(name, set()).add(extra)
     return {
         name: (
             licence(name) or elsewhere(name.replace("*", "x")),
             ", ".join(sorted(extras)) if "" not in extras else "",
         )
-        for name, extras in sorted(found.items())
+        for name, extras in sorted(extras_of.items())
     }
 
 
@@ -128,19 +128,19 @@ def assets() -> dict[str, list[str] | None]:
         if path.is_file() and path.suffix != ".pyi" and path.name != "py.typed"
     }
     return {
-        file: next((listed for pattern, listed in KNOWN["assets"].items() if fnmatch(file, pattern)), None)
+        file: next((listed for pattern, listed in LISTED["assets"].items() if fnmatch(file, pattern)), None)
         for file in sorted(files)
     }
 
 
 def problems() -> list[str]:
     """What is neither permissive nor explained, a sentence each."""
-    found = [
+    unlicensed = [
         f"{name} ({extras or 'always installed'}) has no known permissive licence: explain it in licences.toml"
         for name, (said, extras) in packages().items()
         if not said
     ]
-    return found + [
+    return unlicensed + [
         f"{file} is not covered by [assets] in scripts/release/licences.toml"
         for file, is_of in assets().items()
         if not is_of
@@ -150,7 +150,7 @@ def problems() -> list[str]:
 def page() -> str:
     """The page as Markdown."""
     rows = [f"| {name} | {extras or 'always'} | {said} |" for name, (said, extras) in packages().items()]
-    made = [f"| `{pattern}` | {said} | {origin} |" for pattern, (said, origin) in KNOWN["assets"].items()]
+    made = [f"| `{pattern}` | {said} | {origin} |" for pattern, (said, origin) in LISTED["assets"].items()]
     return "\n".join([_HEAD, *rows, _ASSETS, *made, ""])
 
 
@@ -173,16 +173,16 @@ Files in the product that are no program (`NOTICE` says more about the models):
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--check", action="store_true", help="write nothing, and say what is wrong")
-    found = problems()
+    wrong = problems()
     if options.parse_args().check:
         present = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
         missing = [row for row in page().splitlines() if row not in present.splitlines()]
-        found += [f"docs/licences.md lacks: {row}" for row in missing]
+        wrong += [f"docs/licences.md lacks: {row}" for row in missing]
     else:
         PAGE.write_text(page(), encoding="utf-8")
-    for problem in found:
+    for problem in wrong:
         print(problem, file=sys.stderr)
-    return 1 if found else 0
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

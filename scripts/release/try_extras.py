@@ -52,7 +52,7 @@ def main() -> int:
         for python in options.python:
             for extra in options.extra:
                 tried = Trial(python, extra, wheel.resolve(), limits)
-                problem = tried.resolve() if extra in RESOLVED or not found(python) else tried.install(Path(folder))
+                problem = tried.resolve() if extra in RESOLVED or not installed(python) else tried.install(Path(folder))
                 failed += bool(problem)
                 result = problem or tried.said
                 print(
@@ -67,7 +67,7 @@ def extras() -> list[str]:
     return [name for name in project["optional-dependencies"] if name not in LEFT_OUT]
 
 
-def found(python: str) -> bool:
+def installed(python: str) -> bool:
     return not _problem("uv", "python", "find", "--no-python-downloads", python)
 
 
@@ -76,15 +76,15 @@ class Trial:
 
     def __init__(self, python: str, extra: str, wheel: Path, limits: Path) -> None:
         self.python, self.extra, self.limits = python, extra, limits
-        self.wanted = f"semsearch[{','.join(dict.fromkeys(('cpu', extra)))}] @ {wheel.as_uri()}"
+        self.requirement = f"semsearch[{','.join(dict.fromkeys(('cpu', extra)))}] @ {wheel.as_uri()}"
         if extra == "gpu":
-            self.wanted = f"semsearch[gpu] @ {wheel.as_uri()}"
+            self.requirement = f"semsearch[gpu] @ {wheel.as_uri()}"
         self.seconds, self.megabytes, self.said = 0.0, 0.0, ""
 
     def resolve(self) -> str:
         """Look for a wheel of every package; the problem, or an empty text."""
         file = self.limits.with_name("wanted.in")
-        file.write_text(self.wanted, encoding="utf-8")
+        file.write_text(self.requirement, encoding="utf-8")
         self.said = "every package has a wheel; not run"
         words = ("--python-version", self.python, "--only-binary", ":all:", "--constraint", str(self.limits))
         return _problem("uv", "pip", "compile", "-q", *words, str(file))
@@ -95,7 +95,7 @@ class Trial:
         shutil.rmtree(venv, ignore_errors=True)
         began = time.monotonic()
         problem = _problem("uv", "venv", "-q", "--no-python-downloads", "--python", self.python, str(venv)) or _problem(
-            *("uv", "pip", "install", "-q", "--python", str(venv)), "--constraint", str(self.limits), self.wanted
+            *("uv", "pip", "install", "-q", "--python", str(venv)), "--constraint", str(self.limits), self.requirement
         )
         self.seconds = time.monotonic() - began
         self.megabytes = sum(file.lstat().st_size for file in venv.rglob("*") if file.is_file()) / 1e6

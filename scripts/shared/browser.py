@@ -35,15 +35,15 @@ def served(home: Path) -> Iterator[Pages]:
     running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     try:
         assert running.stderr is not None
-        found = re.search(r"http://\S+", running.stderr.readline())
-        if not found:
+        address = re.search(r"http://\S+", running.stderr.readline())
+        if not address:
             sys.exit("error: the server did not start.")
         end = time.monotonic() + PATIENCE
-        while not _answers(found[0]):
+        while not _answers(address[0]):
             if time.monotonic() > end:
                 sys.exit("error: the server does not answer.")
             time.sleep(0.2)
-        yield Pages(found[0].partition("/?")[0], found[0])
+        yield Pages(address[0].partition("/?")[0], address[0])
     finally:
         running.terminate()
         running.wait(30)
@@ -68,8 +68,8 @@ def awaited(true: Callable[[], Any], patience: float = PATIENCE) -> Any:
     end = time.monotonic() + patience
     while time.monotonic() < end:
         with suppress(StaleElementReferenceException):  # drawn anew meanwhile
-            if found := true():
-                return found
+            if result := true():
+                return result
         time.sleep(0.05)
     raise TimeoutError("what should be on the page did not come")
 

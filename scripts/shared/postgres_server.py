@@ -33,10 +33,10 @@ def binaries() -> Path | None:
     """The folder with initdb and postgres; None where the package pgserver is not installed."""
     if chosen := os.environ.get("SEMSEARCH_POSTGRES"):
         return Path(chosen)
-    found = importlib.util.find_spec("pgserver")
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec("pgserver")
+    if spec is None or not spec.submodule_search_locations:
         return None
-    return Path(found.submodule_search_locations[0]) / "pginstall" / "bin"
+    return Path(spec.submodule_search_locations[0]) / "pginstall" / "bin"
 
 
 class PostgresServer:
@@ -171,10 +171,10 @@ def running_at(
 
 
 def _required() -> Path:
-    found = binaries()
-    if found is None:
+    folder = binaries()
+    if folder is None:
         raise RuntimeError("the package pgserver is not installed: pip install pgserver")
-    return found
+    return folder
 
 
 def _die_with_parent() -> None:

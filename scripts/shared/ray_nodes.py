@@ -130,14 +130,14 @@ class Cluster:
 def cluster(nodes: int, cpus: int = 2) -> Iterator[Cluster]:
     """A head and so many nodes, with so many processors each."""
     folder = Path(tempfile.mkdtemp(prefix="ray-"))  # short: Ray makes sockets in it
-    found = Cluster(folder)
+    cluster = Cluster(folder)
     try:
-        found.head()
+        cluster.head()
         for _ in range(nodes):
-            found.node(cpus)
-        yield found
+            cluster.node(cpus)
+        yield cluster
     finally:
-        found.close()
+        cluster.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -156,10 +156,10 @@ def descendants(pid: int) -> list[int]:
         with suppress(OSError):
             fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
             children.setdefault(int(fields[1]), []).append(each)
-    found = [pid]
-    for process in found:
-        found += children.get(process, [])
-    return found
+    family = [pid]
+    for process in family:
+        family += children.get(process, [])
+    return family
 
 
 def isolated() -> bool:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 NEIGHBOURS = 15  # umap-learn's own default
 LOOK = 0.25  # seconds between two looks at what the process says
 TAIL = 4_000  # characters of that, which are read
-GIVEN, PLACED, SAID = "vectors.npy", "places.npy", "said.txt"
+VECTORS, PLACED, SAID = "vectors.npy", "places.npy", "said.txt"
 STEPS = 1_000  # of the progress
 STAGES = (  # what umap-learn prints with verbose=True, what that means, and the steps that are done by then
     ("Construct embedding", "placing the passages", 450),
@@ -54,7 +54,7 @@ def places(vectors: Vectors, progress: Callable[[Progress], None]) -> NDArray[np
     require()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        np.save(folder / GIVEN, vectors, allow_pickle=False)
+        np.save(folder / VECTORS, vectors, allow_pickle=False)
         # -P: ignores a umap.py in the folder where the caller was started
         command = [sys.executable, "-P", "-m", __name__, name]
         with (folder / SAID).open("wb") as said:
@@ -107,7 +107,7 @@ def _said(folder: Path) -> str:
 
 def main(folder: Path) -> None:
     """Read vectors from the folder, and write places there."""
-    vectors = np.load(folder / GIVEN, allow_pickle=False)
+    vectors = np.load(folder / VECTORS, allow_pickle=False)
     neighbours = min(NEIGHBOURS, len(vectors) - 1)
     options = {"n_components": 2, "n_neighbors": neighbours, "metric": "cosine", "random_state": 0, "n_jobs": 1}
     made = import_module("umap").UMAP(**options, verbose=True)

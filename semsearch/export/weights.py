@@ -77,11 +77,13 @@ def trainable_folder(bundle: Bundle, out: Path) -> Bundle:
 
 
 def _manifest(bundle: Bundle, out: Path) -> Bundle:
-    found = hf_config.describe(out, Reference(str(out)), name=bundle.name, source=bundle.source)
-    files = {key: getattr(found, key) for key in ("weights", "weights_sha256", "config_sha256")}
+    described = hf_config.describe(out, Reference(str(out)), name=bundle.name, source=bundle.source)
+    files = {key: getattr(described, key) for key in ("weights", "weights_sha256", "config_sha256")}
     files |= {"tokenizer": bundles.TOKENIZER, "tokenizer_sha256": bundles.sha256(out / bundles.TOKENIZER)}
     origin = {key: value for key, value in bundle.origin.items() if key == "trained"}
-    as_read = replace(bundle, precision="fp32", parity={}, background=(), tokens=bundle.tokens or found.tokens, **files)
+    as_read = replace(
+        bundle, precision="fp32", parity={}, background=(), tokens=bundle.tokens or described.tokens, **files
+    )
     return bundles.write(replace(as_read, origin={**origin, "read_from": bundle.fingerprint}), out)
 
 
@@ -118,18 +120,18 @@ class _Graph:
 
     def tensors(self) -> dict[str, Array]:
         """Every weight of the network by its name in transformers; matrices are (outputs, inputs) as there."""
-        found = {}
+        tensors = {}
         for name in self._numbers:
             plain = name.removesuffix("_quantized")
             if NETWORK.match(name) and plain.endswith((".weight", ".bias")):
-                found[NETWORK.sub("", plain)] = self._stored(plain)
-        layers = {name: name.removesuffix("bias") for name in found if name.endswith("dense.bias") or "self" in name}
-        hidden = len(found["embeddings.LayerNorm.bias"])
+                tensors[NETWORK.sub("", plain)] = self._stored(plain)
+        layers = {name: name.removesuffix("bias") for name in tensors if name.endswith("dense.bias") or "self" in name}
+        hidden = len(tensors["embeddings.LayerNorm.bias"])
         for bias, layer in layers.items():
             narrows = layer.endswith(".output.dense.") and "attention" not in layer
-            inputs = len(found[layer.replace("output", "intermediate") + "bias"]) if narrows else hidden
-            found[f"{layer}weight"] = self._matrix(bias, inputs)
-        return found | {WORDS: self._words()}
+            inputs = len(tensors[layer.replace("output", "intermediate") + "bias"]) if narrows else hidden
+            tensors[f"{layer}weight"] = self._matrix(bias, inputs)
+        return tensors | {WORDS: self._words()}
 
     def whitening(self, at: int) -> Whitening:
         """Step `at` of the post-processing. Raises KeyError for another kind."""

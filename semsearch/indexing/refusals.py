@@ -20,15 +20,15 @@ class Refusals:
 
     def __init__(self, reader: StoreReader, limits: Limits) -> None:
         self.limits = limits
-        self._known: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
         for run in reader.runs():
-            self._known = {**{each["file"]: each["reason"] for each in run.get("refused", ())}, **self._known}
+            self._reasons = {**{each["file"]: each["reason"] for each in run.get("refused", ())}, **self._reasons}
             if run.get("whole", True):
                 break
 
     def check(self, sha256: str, loader: str, fields: Fields) -> None:
         """Raises Exceeded, with the reason recorded, for a file that was refused before."""
-        if reason := self._known.get(self._key(sha256, loader, fields)):
+        if reason := self._reasons.get(self._key(sha256, loader, fields)):
             raise Exceeded(reason)
 
     def record(self, sha256: str, loader: str, fields: Fields, error: Unreadable) -> JsonObject:

@@ -20,7 +20,7 @@ from semsearch.errors import NotFound, SemsearchError, UsageError
 
 NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 COMMIT = re.compile(r"[0-9a-f]{40}")
-WANTED = ["*.json", "*.txt", "*.model", "*.safetensors", "README.md"]
+PATTERNS = ["*.json", "*.txt", "*.model", "*.safetensors", "README.md"]
 EXPORTED = ["*.onnx", "*.onnx.data"]
 NEVER = ["consolidated*", "original/*", "openvino/*", "onnx/*", "*.py", "*.bin", "*.msgpack", "*.h5"]
 HUB = "https://huggingface.co"
@@ -92,10 +92,10 @@ def download(name: str, revision: str = "") -> Path:
         if graph := _graph(name, revision):
             without = [*NEVER, "*.safetensors"]
             without.remove("onnx/*")
-            return Path(fetch(allow_patterns=[*WANTED, *graph], ignore_patterns=without))
-        folder = Path(fetch(allow_patterns=WANTED, ignore_patterns=NEVER))
+            return Path(fetch(allow_patterns=[*PATTERNS, *graph], ignore_patterns=without))
+        folder = Path(fetch(allow_patterns=PATTERNS, ignore_patterns=NEVER))
         if any((folder / name).is_file() for name in ("encoder.json", "reranker.json")):
-            fetch(allow_patterns=WANTED + EXPORTED, ignore_patterns=NEVER)
+            fetch(allow_patterns=PATTERNS + EXPORTED, ignore_patterns=NEVER)
         return folder
 
 

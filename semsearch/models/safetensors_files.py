@@ -79,7 +79,7 @@ def sha256(path: Path, *, large: int = LARGE) -> str:
         return hashed(path)
     # st_mtime and size are not enough: archives restore the time, and checkpoints of one architecture have one size
     name, stamp = str(path.resolve()), [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
-    cached = _known()
+    cached = _checked_files()
     if cached.get(name, [])[:-1] == stamp:
         return str(cached[name][-1])
     digest = hashed(path)
@@ -135,7 +135,7 @@ def _tensors(path: Path) -> JsonObject:
     return header
 
 
-def _known() -> dict[str, list[int | str]]:
+def _checked_files() -> dict[str, list[int | str]]:
     """The cached hashes: path -> size, mtime and ctime in ns, inode, sha256."""
     try:
         cached = json.loads(user_cache.read(CACHED) or b"{}")

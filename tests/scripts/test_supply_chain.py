@@ -58,8 +58,8 @@ def test_every_licence_of_what_ships_is_permissive_or_explained(licences: Module
 
 
 def test_a_licence_without_an_explanation_and_an_unknown_file_are_problems(licences: ModuleType) -> None:
-    del licences.KNOWN["explained"]["certifi"]
-    del licences.KNOWN["assets"]["ui/*.png"]
+    del licences.LISTED["explained"]["certifi"]
+    del licences.LISTED["assets"]["ui/*.png"]
     first, second = licences.problems()
     assert first.startswith("certifi (") and second.startswith("ui/icon.png")
     assert not licences.is_permissive("GPL-3.0-only") and not licences.is_permissive("MIT AND AGPL-3.0")

@@ -74,23 +74,23 @@ def by_gold(models: Mapping[str, NDArray[np.float64]], gold: Sequence[float], fi
     _save(figure, file, title)
 
 
-def layers(found: LayerScores, file: Path, title: str = "") -> None:
+def layers(by_layer: LayerScores, file: Path, title: str = "") -> None:
     """A heat map with one row per layer, the embedding output at the bottom; the best cell is framed."""
     check(file)
     from matplotlib.patches import Rectangle
 
-    scores = np.array(found.scores)
+    scores = np.array(by_layer.scores)
     figure, (panel,) = _panels(1, width=1.9 + 0.85 * scores.shape[1], height=1.5 + 0.36 * len(scores))
     image = panel.imshow(scores, aspect="auto", origin="lower", cmap="viridis")
     middle = float(np.nanmin(scores) + np.nanmax(scores)) / 2 if np.isfinite(scores).any() else 0.0
     for (layer, at), score in np.ndenumerate(scores):
         text = "-" if math.isnan(score) else f"{score:.1f}"
         panel.text(at, layer, text, ha="center", va="center", fontsize=9, color="white" if score < middle else "black")
-    best, pooling, score = found.best
+    best, pooling, score = by_layer.best
     if not math.isnan(score):
-        frame = (found.poolings.index(pooling) - 0.5, best - 0.5)
+        frame = (by_layer.poolings.index(pooling) - 0.5, best - 0.5)
         panel.add_patch(Rectangle(frame, 1, 1, fill=False, edgecolor=CORE, linewidth=2.5, clip_on=False))
-    panel.set_xticks(range(len(found.poolings)), [POOLINGS.get(name, name) for name in found.poolings])
+    panel.set_xticks(range(len(by_layer.poolings)), [POOLINGS.get(name, name) for name in by_layer.poolings])
     panel.set_yticks(range(len(scores)), ["0 (embeddings)", *map(str, range(1, len(scores)))])
     panel.set(xlabel="pooling", ylabel="layer")
     panel.tick_params(length=0)

@@ -183,10 +183,10 @@ class Adaptation:
         plan = self.plan
         config = TrainingConfig(plan.method, self._base.training.name, plan.seed, self._options, device=plan.device)
         steps = schedule.Schedule(plan.steps, plan.batch_size, 0, plan.seed)
-        found = manifest.settings(
+        settings = manifest.settings(
             config, self._recipe, self._base, self.dataset, steps, dev=MEASURE, teacher="", device=self._device
         )
-        return {**found, "adapts": True}
+        return {**settings, "adapts": True}
 
 
 def base_model(name: str, recipe: Hyperparameters) -> BaseModel:
