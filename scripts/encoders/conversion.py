@@ -117,11 +117,11 @@ def static(files: Path, made: Path, source: Source) -> None:
     """A BERT without layers, of which `static` reads the word vectors; [UNK] is 0, so that it has no weight."""
     (table,) = load_file(files / "model.safetensors").values()
     tokenizer = json.loads((files / "tokenizer.json").read_text(encoding="utf-8"))
-    tokenizer = Tokenizer.from_file(str(files / "tokenizer.json"))
+    vocabulary = Tokenizer.from_file(str(files / "tokenizer.json"))
     for name, mark in tokenizer["post_processor"]["special_tokens"].items():
-        mark["ids"] = [tokenizer.token_to_id(name)]  # they are still those of the tokenizer that it was made from
+        mark["ids"] = [vocabulary.token_to_id(name)]  # they are still those of the tokenizer that it was made from
     write(files / "tokenizer.json", tokenizer)
-    table[tokenizer.token_to_id("[UNK]")] = 0
+    table[vocabulary.token_to_id("[UNK]")] = 0
     width = table.shape[1]
     config = BertConfig(
         vocab_size=len(table), hidden_size=width, num_hidden_layers=0, num_attention_heads=4, intermediate_size=width

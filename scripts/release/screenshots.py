@@ -102,10 +102,11 @@ def main() -> int:
     if options.film:
         film(options.out / "first-run.gif")
         return 0
-    with tempfile.TemporaryDirectory() as home:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
         with Index.create("sample", home=home) as index:
             index.sync(SAMPLE)
-        with served(Path(home)) as server:
+        with served(home) as server:
             if options.readme:
                 for name, theme in README.items():
                     shoot(server, [name], options.out, "", (1360, 850), theme)

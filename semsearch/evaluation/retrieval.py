@@ -43,14 +43,12 @@ def evaluate_search(
     """
     answers: list[Results] = []
 
-    def search(texts: Sequence[str]) -> list[list[str]]:
-        for at, text in enumerate(texts):
-            progress(at, len(texts))
-            query = Query(text, k=k, mode=mode, group="document")
-            answers.append(find(query) if at else [find(query) for _ in range(2)][-1])
-        return [[name for hit in hits for name in (hit.document, *hit.near_copies)] for hits in answers]
+    def recorded(query: Query) -> Results:
+        progress(len(answers), len(qrels))
+        answers.append(find(query) if answers else [find(query) for _ in range(2)][-1])
+        return answers[-1]
 
-    scores = evaluate(search, queries, qrels, k)
+    scores = evaluate(ranked(recorded, mode, k), queries, qrels, k)
     for (query, grades), hits in zip(qrels.items(), answers, strict=True):
         named = [next((name for name in (hit.document, *hit.near_copies) if name in grades), "") for hit in hits]
         scores["per_query"][query]["judged@10"] = judged_share(named, grades)
@@ -225,13 +223,13 @@ def _records(file: Path) -> Iterator[JsonObject]:
             yield record
 
 
-def judged_share(ranking: Sequence[str], grades: Grades, k: int = 10) -> float:
-    """Share of the first k documents that have a grade of any height; 1 for an empty ranking, which hides nothing.
+def judged_share(ranking: Sequence[str], grades: Grades) -> float:
+    """Share of the first ten documents that have a grade of any height; 1 for an empty ranking, which hides nothing.
 
     >>> judged_share(["bread", "salt"], {"bread": 1})
     0.5
     """
-    first = ranking[:k]
+    first = ranking[:10]
     return sum(document in grades for document in first) / len(first) if first else 1.0
 
 

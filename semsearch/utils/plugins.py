@@ -25,7 +25,7 @@ _EXPECTED = {bool: "true or false", int: "a whole number", float: "a number", st
 
 def names(package: ModuleType, *, foreign: bool = True) -> tuple[str, ...]:
     """Every plug-in of `package`, its own and, with `foreign`, those of other distributions, sorted."""
-    return tuple(sorted({*_own(package), *(_foreign(package) if foreign else ())}))
+    return tuple(sorted({*own_names(package.__name__), *(_foreign(package) if foreign else ())}))
 
 
 def own_names(package: str) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ def load(package: ModuleType, name: str) -> Any:
 
     Raises UnknownName, which lists the known ones.
     """
-    if name in _own(package):
+    if name in own_names(package.__name__):
         return import_module(f"{package.__name__}.{name}")
     foreign = _foreign(package)
     if name in foreign:
@@ -74,10 +74,6 @@ def require(packages: Iterable[str], what: str, extra: str) -> None:
     for package in packages:
         if importlib.util.find_spec(package) is None:
             raise MissingExtra(what, extra, "PyTorch" if package == "torch" else package)
-
-
-def _own(package: ModuleType) -> set[str]:
-    return {m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")}
 
 
 def _foreign(package: ModuleType) -> dict[str, EntryPoint]:

@@ -163,7 +163,7 @@ def fit(
     return model, best_accuracy.tolist()
 
 
-def _adam(weights: Sequence[Tensor], learning_rate: float = 1e-3) -> Step:
+def _adam(weights: Sequence[Tensor]) -> Step:
     """torch.optim.Adam with its defaults."""
     means, squares = ([torch.zeros_like(each) for each in weights] for _ in range(2))
     steps = count(1)
@@ -174,18 +174,18 @@ def _adam(weights: Sequence[Tensor], learning_rate: float = 1e-3) -> Step:
         for each, gradient, mean, square in zip(weights, gradients, means, squares, strict=True):
             mean.lerp_(gradient, 0.1)
             square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
-            each.addcdiv_(mean, (square / second).sqrt_().add_(1e-8), value=-learning_rate / first)
+            each.addcdiv_(mean, (square / second).sqrt_().add_(1e-8), value=-1e-3 / first)
 
     return step
 
 
-def _rmsprop(weights: Sequence[Tensor], learning_rate: float = 1e-2) -> Step:
+def _rmsprop(weights: Sequence[Tensor]) -> Step:
     """torch.optim.RMSprop with its defaults."""
     squares = [torch.zeros_like(each) for each in weights]
 
     def step(gradients: Sequence[Tensor]) -> None:
         for each, gradient, square in zip(weights, gradients, squares, strict=True):
             square.mul_(0.99).addcmul_(gradient, gradient, value=0.01)
-            each.addcdiv_(gradient, square.sqrt().add_(1e-8), value=-learning_rate)
+            each.addcdiv_(gradient, square.sqrt().add_(1e-8), value=-1e-2)
 
     return step
