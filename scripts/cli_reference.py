@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import typer
-from click import Command, Context, Group, Parameter
+from click import Context, Group
 
 from semsearch.cli.main import app
 
@@ -34,41 +34,56 @@ SHELL = {"--install-completion", "--show-completion", "--help"}  # options of ev
 
 def page() -> str:
     """The page as it should be."""
-    command = typer.main.get_command(app)
-    assert isinstance(command, Group)
-    context = Context(command, info_name="semsearch")
-    entries = "\n".join(_entries(command, context))
-    return f"{INTRODUCTION}\n{_contents(command, context)}\n## semsearch\n\n{_body(command, context)}\n{entries}"
+    context = program()
+    entries = "\n".join(_entries(context))
+    return f"{INTRODUCTION}\n{_contents(context)}\n## semsearch\n\n{_body(context)}\n{entries}"
 
 
-def _contents(command: Group, context: Context) -> str:
-    names = command.list_commands(context)
-    rows = [f"| [`{name}`](#semsearch-{name}) | {_summary(command, context, name)} |" for name in names]
+def program() -> Context:
+    """The command that every other one is below."""
+    return Context(typer.main.get_command(app), info_name="semsearch")
+
+
+def commands(context: Context) -> list[Context]:
+    """The commands right below one."""
+    group = context.command
+    if not isinstance(group, Group):
+        return []
+    below = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    return [Context(each, info_name=name, parent=context) for name, each in below.items() if each and not each.hidden]
+
+
+def options(context: Context) -> list[tuple[str, str]]:
+    """The options of a command and what its help says of them, with arguments that have a help of their own."""
+    shown = (
+        each.get_help_record(context)
+        for each in context.command.get_params(context)
+        if SHELL.isdisjoint(each.opts) and not getattr(each, "hidden", False)
+    )
+    return [(" ".join(name.split()), " ".join(said.split())) for name, said in filter(None, shown)]
+
+
+def _contents(context: Context) -> str:
+    rows = [f"| [`{each.info_name}`](#semsearch-{each.info_name}) | {_summary(each)} |" for each in commands(context)]
     return "| command | what it does |\n|---|---|\n" + "\n".join(rows) + "\n"
 
 
-def _summary(command: Group, context: Context, name: str) -> str:
-    results = command.get_command(context, name)
-    return _plain((results.help or "").strip().partition("\n\n")[0].replace("\n", " ")) if results else ""
+def _summary(context: Context) -> str:
+    return _plain((context.command.help or "").strip().partition("\n\n")[0].replace("\n", " "))
 
 
-def _entries(group: Group, context: Context) -> Iterator[str]:
-    """A section for each command of `group`, and for theirs."""
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        if command is None or command.hidden:
-            continue
-        own = Context(command, info_name=name, parent=context)
+def _entries(context: Context) -> Iterator[str]:
+    """A section for each command below, and for theirs."""
+    for own in commands(context):
         marks = "#" * (2 + own.command_path.count(" ") - 1)
-        yield f"{marks} {own.command_path}\n\n{_body(command, own)}"
-        if isinstance(command, Group):
-            yield from _entries(command, own)
+        yield f"{marks} {own.command_path}\n\n{_body(own)}"
+        yield from _entries(own)
 
 
-def _body(command: Command, context: Context) -> str:
-    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    parts = ["```text", *textwrap.wrap(usage, 118), "```", "", *_paragraphs(command.help or "")]
-    rows = [row for each in command.get_params(context) if SHELL.isdisjoint(each.opts) for row in _rows(each, context)]
+def _body(context: Context) -> str:
+    usage = " ".join([context.command_path, *context.command.collect_usage_pieces(context)])
+    parts = ["```text", *textwrap.wrap(usage, 118), "```", "", *_paragraphs(context.command.help or "")]
+    rows = [f"| `{_cell(name)}` | {_plain(_cell(said))} |" for name, said in options(context) if said]
     if rows:
         parts += ["| | |", "|---|---|", *rows, ""]
     return "\n".join(parts)
@@ -83,12 +98,8 @@ def _paragraphs(text: str) -> Iterator[str]:
             yield textwrap.fill(_plain(" ".join(paragraph.split())), 118, break_long_words=False) + "\n"
 
 
-def _rows(parameter: Parameter, context: Context) -> Iterator[str]:
-    """The row of an option, or of an argument that has a help of its own."""
-    shown = parameter.get_help_record(context)
-    if shown is not None and shown[1] and not getattr(parameter, "hidden", False):
-        name, said = (" ".join(each.split()).replace("|", "\\|") for each in shown)
-        yield f"| `{name}` | {_plain(said)} |"
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _plain(text: str) -> str:
@@ -97,10 +108,10 @@ def _plain(text: str) -> str:
 
 
 def main() -> int:
-    options = page()
+    written = page()
     if "--check" not in sys.argv[1:]:
-        PAGE.write_text(options, encoding="utf-8")
-    elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != options:
+        PAGE.write_text(written, encoding="utf-8")
+    elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != written:
         print("docs/cli.md is out of date: run scripts/cli_reference.py", file=sys.stderr)
         return 1
     return 0

@@ -14,12 +14,10 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-import typer
-from click import Command, Context, Group, Parameter
+from click import Context
 
-from scripts.cli_reference import SHELL
+from scripts import cli_reference
 from semsearch import __version__
-from semsearch.cli.main import app
 
 EXIT_STATUS = """0 fine, zero hits too; 1 failure at run time; 2 the request is invalid; 3 an index, id, path or model
 does not exist; 4 the index was built with another encoder; 5 finished, but items were skipped under --strict or a
@@ -28,24 +26,17 @@ check failed; 6 the device does not exist; 7 another process writes to the index
 
 def pages() -> dict[str, str]:
     """The pages by their file names."""
-    command = typer.main.get_command(app)
-    assert isinstance(command, Group)
-    return dict(_pages(command, Context(command, info_name="semsearch")))
+    return dict(_pages(cli_reference.program()))
 
 
-def _pages(command: Command, context: Context) -> Iterator[tuple[str, str]]:
-    below = []
-    if isinstance(command, Group):
-        for name in command.list_commands(context):
-            results = command.get_command(context, name)
-            if results is not None and not results.hidden:
-                below.append(Context(results, info_name=name, parent=context))
-    yield f"{_name(context)}.1", "\n".join(_page(command, context, below)) + "\n"
-    for each in below:
-        yield from _pages(each.command, each)
+def _pages(context: Context) -> Iterator[tuple[str, str]]:
+    yield f"{_name(context)}.1", "\n".join(_page(context)) + "\n"
+    for each in cli_reference.commands(context):
+        yield from _pages(each)
 
 
-def _page(command: Command, context: Context, below: list[Context]) -> Iterator[str]:
+def _page(context: Context) -> Iterator[str]:
+    command = context.command
     command.get_help(context)  # it gives the arguments the help that they were declared with
     name = _name(context)
     summary, *paragraphs = textwrap.dedent(command.help or "").replace("\f", "").strip().split("\n\n")
@@ -58,9 +49,11 @@ def _page(command: Command, context: Context, below: list[Context]) -> Iterator[
         yield ".SH DESCRIPTION"
         for paragraph in paragraphs:
             yield from _paragraph(paragraph)
-    if options := [row for each in command.get_params(context) for row in _option(each, context)]:
-        yield from (".SH OPTIONS", *options)
-    if below:
+    if options := cli_reference.options(context):
+        yield ".SH OPTIONS"
+        for option, said in options:
+            yield from (".TP", f".B {_text(option)}", _text(said))
+    if below := cli_reference.commands(context):
         yield ".SH COMMANDS"
         for each in below:
             yield from (".TP", f".B {_text(each.info_name or '')}", _line(each.command.get_short_help_str(200)))
@@ -76,12 +69,6 @@ def _paragraph(text: str) -> Iterator[str]:
         yield from (".PP", ".nf", *map(_text, textwrap.dedent(text.partition("\n")[2]).splitlines()), ".fi")
     else:
         yield from (".PP", _line(text))
-
-
-def _option(parameter: Parameter, context: Context) -> Iterator[str]:
-    shown = parameter.get_help_record(context)
-    if shown is not None and not getattr(parameter, "hidden", False) and SHELL.isdisjoint(parameter.opts):
-        yield from (".TP", f".B {_line(shown[0])}", _line(shown[1]))
 
 
 def _name(context: Context) -> str:
