@@ -148,17 +148,9 @@ def main() -> int:
         disk_of(chosen.fault, Path(scratch) / "data", chosen.megabytes) as disk,
         place_of(chosen.store, Path(scratch) / "data") as place,
     ):
-<<<<<<< HEAD:scripts/faults/store_faults.py
-        found = tried(chosen, Path(scratch), disk, place)
-    total = {key: sum(row[key] for row in found) for key in found[0] if key not in TOLD}
-    summary = {"store": chosen.store, "fault": chosen.fault, "trials": len(found), **total}
-=======
-        Path(scratch).chmod(0o755)  # PostgreSQL does not run as root
-        with postgres_server.running_at(Path(scratch) / "server") as server:
-            rows = tried(chosen, Path(scratch), disk, server)
+        rows = tried(chosen, Path(scratch), disk, place)
     total = {key: sum(row[key] for row in rows) for key in rows[0] if key not in LABELS}
-    summary = {"store": "postgres", "fault": chosen.fault, "trials": len(rows), **total}
->>>>>>> d85190f9 (Name what functions return in scripts and rooms):scripts/faults/postgres_faults.py
+    summary = {"store": chosen.store, "fault": chosen.fault, "trials": len(rows), **total}
     print(json.dumps(summary))
     if chosen.json:
         chosen.json.write_text(json.dumps({**summary, "each": rows}, indent=1) + "\n", encoding="utf-8")
@@ -180,15 +172,9 @@ def tried(chosen: argparse.Namespace, scratch: Path, disk: SmallDisk | None, pla
         cause(place, disk, chosen.seconds)
         _, said = process.communicate()  # not wait(): a full pipe would hold it up
         row = {"trial": trial, "after_s": round(after, 2), **ended(process.returncode, said)}
-<<<<<<< HEAD:scripts/faults/store_faults.py
-        found.append({**row, **completed(home, folder, f"trial{trial}", place, clean, acknowledged)})
-        print(json.dumps(found[-1]), flush=True)
-    return found
-=======
-        rows.append({**row, **completed(home, folder, f"trial{trial}", server, clean, acknowledged)})
+        rows.append({**row, **completed(home, folder, f"trial{trial}", place, clean, acknowledged)})
         print(json.dumps(rows[-1]), flush=True)
     return rows
->>>>>>> d85190f9 (Name what functions return in scripts and rooms):scripts/faults/postgres_faults.py
 
 
 def in_the_middle(
