@@ -56,8 +56,9 @@ def mcp(
 ) -> None:
     """Let assistants search your indexes (Model Context Protocol).
 
-    --install claude writes the settings of Claude Code, with the other options, and a skill that says how to ask; so it
-    is for claude-desktop, codex, cursor, gemini, lm-studio, vscode, windsurf and zed.
+    --install writes this server, with the other options, into the settings of an assistant, for most of them with a
+    skill that says how to ask: claude (Claude Code), claude-desktop, codex, cursor, gemini, lm-studio, vscode, windsurf
+    or zed.
 
     An assistant such as Claude, Cursor or Zed starts this command and gets the tools search, get, similar, list_indexes
     and index_status; with --allow-write also add_documents, update_document and delete_documents. It sees all indexes
