@@ -94,11 +94,10 @@ class LanceMatching:
     def known_terms(self, stem: str, least: int, most: int, start: int = 1) -> list[str]:
         """Beyond FEW passages, those that the library takes for similar."""
         if self.size("passages_fts") <= FEW:
-            texts = self._texts("passages_fts")
+            terms = self._table.remembered("vocabulary", lambda: _vocabulary(self._texts("passages_fts")))
         else:
             query = q.MatchQuery(stem, "words", fuzziness=2, prefix_length=1, max_expansions=SIMILAR)
-            texts = [row["words"] for row in self._scan(["words"], query, SIMILAR)]
-        terms = {term for text in texts for term in text.split(" ")}
+            terms = _vocabulary(row["words"] for row in self._scan(["words"], query, SIMILAR))
         return sorted(term for term in terms if term[:start] == stem[:start] and least <= len(term) <= most)
 
     def _scan(self, columns: Sequence[str], query: Arrow, k: int) -> list[Row]:
@@ -114,6 +113,10 @@ def _query(table: str, phrases: Sequence[str]) -> Arrow:
     parts: list[Arrow] = [q.MatchQuery(words, column)] if words else []
     parts += [q.PhraseQuery(" ".join(one), column) for one in terms if len(one) > 1]
     return q.BooleanQuery([(q.Occur.SHOULD, part) for part in parts]) if len(parts) > 1 else next(iter(parts), None)
+
+
+def _vocabulary(texts: Iterable[str]) -> set[str]:
+    return {term for text in texts for term in text.split(" ")}
 
 
 def _has(row: Row, entry: str, *, inside: bool) -> bool:
