@@ -98,7 +98,7 @@ def test_an_index_says_how_much_of_it_its_encoder_reads(home: Path) -> None:
     texts = ("Das Brot muss eine Stunde im Ofen bleiben.", "Der Hund läuft über die Straße.", "Wie alt ist das Haus?")
     with Index.create("notes") as index:
         index.add([Document(f"{at}.txt", text) for at, text in enumerate(texts)])
-    assert "all-MiniLM-L6-v2, which reads 33% of it" in cards(shown(n="notes"))
+    assert "all-MiniLM-L6-v2, which reads 33% of the texts" in cards(shown(n="notes"))
 
 
 def test_verify_and_compact_say_what_they_found(notes: Path) -> None:
