@@ -13,11 +13,11 @@ from semsearch.utils import plugins
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 MOST = {
-    "entries at the top level": 24,
+    "entries at the top level": 23,
     "entries of a room": 17,
     "own imports in functions": 25,
     "modules in a cycle of imports": 0,
-    "Any": 180,
+    "Any": 175,
     "public methods of Index": 30,
     "methods of the store protocol": 32,
     "modules touched by an index run": 90,
