@@ -29,7 +29,7 @@ STYLE = """<style>
 .words .t1 { background: light-dark(#fff1dc, #33250f) } .words .a1 { background: light-dark(#e6f2fb, #10263a) }
 .words .t2 { background: light-dark(#ffdfb0, #553709) } .words .a2 { background: light-dark(#c3e1f7, #123d5c) }
 .words .t3 { background: light-dark(#ffc876, #774a05) } .words .a3 { background: light-dark(#92c9ef, #15527b) }
-.words .t4 { background: light-dark(#f7a93b, #965c02) } .words .a4 { background: light-dark(#5fafe3, #17669a) }
+.words .t4 { background: light-dark(#f7a93b, #8a5402) } .words .a4 { background: light-dark(#5fafe3, #17669a) }
 </style>"""
 
 
