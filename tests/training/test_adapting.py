@@ -135,16 +135,21 @@ def test_an_encoder_that_is_not_better_is_not_used(
     assert trained.info()["spaces"] == before
 
 
-def test_the_vectors_of_one_that_is_not_better_can_be_kept_to_compare(
-    trained: Index, monkeypatch: pytest.MonkeyPatch
+def test_the_vectors_of_one_that_is_not_better_can_be_kept_to_compare_as_long_as_those_of_before(
+    encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    quickened(monkeypatch)
     tried(monkeypatch, gain=0.0)
-    before = trained.store.space.fingerprint
-    report = admin.adapt(trained, AdaptOptions(force=True, keep=True))
-    spaces = trained.info()["spaces"]
-    assert [one["state"] for one in spaces] == ["current", "kept"]
-    assert (spaces[0]["encoder"]["fingerprint"], report.switched, report.kept) == (before, False, True)
-    assert spaces[1]["vectors"] == trained.info()["passages"]
+    with Index.create("notes", encoder=f"{encoder}#dim=8", home=tmp_path / "indexes") as notes:
+        notes.add(documents())
+        before = notes.store.space.fingerprint
+        report = admin.adapt(notes, AdaptOptions(force=True, keep=True))
+        spaces = notes.info()["spaces"]
+        assert [one["state"] for one in spaces] == ["current", "kept"]
+        assert (spaces[0]["encoder"]["fingerprint"], report.switched, report.kept) == (before, False, True)
+        assert spaces[1]["vectors"] == notes.info()["passages"]
+        assert spaces[1]["encoder"]["fingerprint"] == report.encoder["fingerprint"]
+        assert {one["encoder"]["dim"] for one in spaces} == {8}
 
 
 def test_a_run_that_is_killed_comes_to_the_same_weights(encoder: str, before_the_trial: Path, tmp_path: Path) -> None:
@@ -265,10 +270,10 @@ def test_a_run_ends_where_the_choice_gets_no_better(golden: Path, tmp_path: Path
 
     made, objective = learner(golden / "models" / "tiny-bert", "cotbert", batch_size=4, eval_every=1)
     (tmp_path / "run").mkdir()
-    scores = Rising([1.0, 3.0, 2.0, 2.0, 2.0, 9.0])
+    scores = Rising([1.0, 3.0, 2.0, 2.0, 2.0, 9.0])  # the first before any step
     run = loop.Loop(made, objective, few(), Schedule(9, 4, 0, 0), tmp_path / "run", validation=scores, patience=3)
     end = run.run()
-    assert (end.step, end.best, end.best_step) == (5, 3.0, 2)
+    assert (end.step, end.best, end.best_step) == (4, 3.0, 1)
 
 
 def test_a_dump_carries_the_adapted_encoder_to_another_machine(
@@ -301,9 +306,38 @@ def test_an_encoder_that_reads_the_templates_is_contrasted_under_them_without_th
     rows = {name: [f"{name} {document.text}" for document in documents(4)] for name in ROWS}
     choice = {"queries": ["salt"], "passages": ["salt", "sand"], "relevant": [[0]]}
     for template, masks in (("cot-bert", 2), ("promptbert", 1), ("mean", 0)):
-        plan = Plan(f"{golden / 'models' / 'tiny-bert'}#{template}", method, rows, ["a song"], choice, steps=2)
+        sources = [([f"{at}"], f"{at}", f"{at + 1}") for at in range(4)]
+        plan = Plan(f"{golden / 'models' / 'tiny-bert'}#{template}", method, rows, sources, ["a song"], choice, steps=2)
         run = Adaptation(plan, tmp_path / f"{method}-{template}")
         reads = masks == {"cotbert": 2, "promptbert": 1}.get(method)
         assert {view.of for view in run.objective.views[:4]} == {"tuned"}
         assert ({view.of for view in run.objective.views[4:]} == {"denoised"}) is reads
         assert run.run("adapted").done == 2
+
+
+def test_a_text_that_answers_another_question_of_the_batch_is_none_of_its_negatives() -> None:
+    from torch.nn import functional
+
+    from semsearch.prompts import Prompt
+    from semsearch.training.adapting import objective
+    from semsearch.training.hyperparameters import Shape
+
+    questions, texts, negatives, general = torch.randn(4, 3, 8, generator=torch.Generator().manual_seed(0))
+    shape, kept = Shape(width=8, dim=8), general
+    sources = [(["salt", "sea"], "salt", "rock"), (["sea", "salt"], "sea", "rock"), (["tower"], "tower", "salt")]
+
+    def loss(rows: list[int]) -> float:
+        made = objective.objective("sg-opt", shape, 0, Prompt(), None, kept, sources)
+        made.inner.loss = lambda _: torch.tensor(0.0)
+        return float(made.loss([questions[rows], texts[rows], negatives[rows], general[rows]], torch.tensor(rows)))
+
+    def expected(row: int, others: list[torch.Tensor]) -> float:
+        cosines = functional.cosine_similarity(questions[row], torch.stack([texts[row], *others]), dim=-1)
+        return float(functional.cross_entropy(cosines / 0.05, torch.tensor(0)))
+
+    each = [
+        expected(0, [texts[2], negatives[0], negatives[1]]),
+        expected(1, [texts[2], negatives[0], negatives[1]]),
+        expected(2, [texts[0], texts[1], *negatives]),
+    ]
+    assert loss([0, 1, 2]) == pytest.approx(sum(each) / 3, abs=1e-5)

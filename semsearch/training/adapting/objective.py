@@ -1,7 +1,8 @@
 """The loss of an adaptation: questions find their texts, sentences stay apart, and general texts where they were.
 
     pairs      InfoNCE of questions and their texts, under the prompts of both, with a mined negative for each
-               (SimCSE, Gao et al. 2021, https://arxiv.org/abs/2104.08821, eq. 5)
+               (SimCSE, Gao et al. 2021, https://arxiv.org/abs/2104.08821, eq. 5); a text of the batch that answers
+               another's question as well is none of its negatives
     sentences  an objective of the papers on sentences of the texts: CoT-BERT, PromptBERT (both denoised), SG-OPT
     keeping    1 − cosine of general texts to their vectors of before (FitNets, Romero et al. 2015,
                https://arxiv.org/abs/1412.6550)
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -22,10 +24,11 @@ from semsearch.prompts import Prompt
 from semsearch.training import objectives
 from semsearch.training.hyperparameters import Shape
 from semsearch.training.objectives._base import BaseObjective, View
-from semsearch.training.objectives._contrastive import TEMPERATURE, with_negatives
+from semsearch.training.objectives._contrastive import TEMPERATURE, logits, own
 from semsearch.types import JsonObject
 
-QUESTION, TEXT, NEGATIVE, SENTENCE, GENERAL = COLUMNS = "anchor", "positive", "negative", "sentence", "general"
+Source = tuple[Sequence[str], str, str]
+QUESTION, TEXT, NEGATIVE, SENTENCE, GENERAL = "anchor", "positive", "negative", "sentence", "general"
 SENTENCES, KEEPING = 0.1, 10.0  # weights beside the pairs
 READS = {"cotbert": 2, "promptbert": 1}  # [MASK]s of their templates
 DROPOUT_ALONE: dict[str, JsonObject] = {
@@ -45,17 +48,26 @@ def options(method: str, masks: int) -> JsonObject:
 class AdaptingObjective(BaseObjective):
     """`inner` is the objective on sentences, before the post-processing `post` of the encoder's vectors.
 
-    `kept` (n, d) are the vectors of the general texts, which the labels are the places of. `templates`: whether the
-    encoder reads those of `inner`, which are then denoised.
+    The labels are the numbers of rows. `kept` (m, d) are the vectors of the general texts: row r has that of r modulo
+    m. `sources` has for each row the documents that answer its question, and those of its text and of its negative.
+    `templates`: whether the encoder reads those of `inner`, which are then denoised.
     """
 
     labels = "class"
 
     def __init__(
-        self, shape: Shape, inner: BaseObjective, query: Prompt, post: nn.Module, kept: Tensor, *, templates: bool
+        self,
+        shape: Shape,
+        inner: BaseObjective,
+        query: Prompt,
+        post: nn.Module,
+        kept: Tensor,
+        sources: Sequence[Source],
+        *,
+        templates: bool,
     ) -> None:
         super().__init__(shape)
-        self.inner, self._query, self._templates = inner, query, templates
+        self.inner, self._query, self._sources, self._templates = inner, query, sources, templates
         self._frozen: tuple[nn.Module, Tensor] = (post, kept)  # not to be trained, nor saved
 
     @property
@@ -70,17 +82,31 @@ class AdaptingObjective(BaseObjective):
         assert labels is not None
         post, kept = self._frozen
         questions, texts, negatives, general = map(post, vectors[:4])
-        pairs = with_negatives(questions, texts, negatives, TEMPERATURE)
-        moved = 1 - functional.cosine_similarity(general, kept.to(general.device)[labels], dim=-1).mean()
+        scores = logits([(questions, texts), (questions, negatives)], TEMPERATURE)
+        pairs = own(scores.masked_fill(self._also_right(labels.tolist()).to(scores.device), -torch.inf))
+        moved = 1 - functional.cosine_similarity(general, kept.to(general.device)[labels % len(kept)], dim=-1).mean()
         return pairs + SENTENCES * self.inner.loss(vectors[4:]) + KEEPING * moved
+
+    def _also_right(self, rows: Sequence[int]) -> Tensor:
+        """(n, 2 n): whether a row's question is answered by the text, or the negative, of another."""
+        here = [self._sources[row] for row in rows]
+        documents = [text for _, text, _ in here] + [negative for _, _, negative in here]
+        right = torch.tensor([[document in answers for document in documents] for answers, _, _ in here])
+        return right.fill_diagonal_(False)
 
     def penalty(self, tuned: nn.Module, frozen: nn.Module | None) -> Tensor | None:
         return self.inner.penalty(tuned, frozen)
 
 
 def objective(
-    method: str, shape: Shape, masks: int, query: Prompt, post: nn.Module | None, kept: Tensor
+    method: str,
+    shape: Shape,
+    masks: int,
+    query: Prompt,
+    post: nn.Module | None,
+    kept: Tensor,
+    sources: Sequence[Source],
 ) -> AdaptingObjective:
     """The loss with cotbert, promptbert or sg-opt on the sentences. `shape` is that of the network, before `post`."""
     inner, templates = objectives.make(method, shape, options(method, masks)), masks == READS.get(method)
-    return AdaptingObjective(shape, inner, query, post or nn.Identity(), kept, templates=templates)
+    return AdaptingObjective(shape, inner, query, post or nn.Identity(), kept, sources, templates=templates)

@@ -23,7 +23,7 @@ from semsearch.models import methods
 from semsearch.models.model_ref import Reference
 from semsearch.models.networks import loading
 from semsearch.training.adapting import objective as objectives
-from semsearch.training.adapting.objective import COLUMNS, GENERAL
+from semsearch.training.adapting.objective import GENERAL
 from semsearch.training.base_model import ROBERTA, BaseModel, load_base
 from semsearch.training.datasets.dataset import Dataset
 from semsearch.training.hyperparameters import Hyperparameters
@@ -55,13 +55,14 @@ PATIENCE = 6  # validations without a better score, after which it ends
 class Plan:
     """What is trained: `base` with a `method` (cotbert, promptbert, sg-opt) on `rows`, in so many `steps`.
 
-    `rows` are columns of texts, `kept` the general texts; `choice` has queries, passages, and for each query the places
-    of its passages.
+    `rows` are columns of texts, `sources` the documents of each row, as the objective takes them, `kept` the general
+    texts; `choice` has queries, passages, and for each query the places of its passages.
     """
 
     base: str
     method: str
     rows: Mapping[str, Sequence[str]]
+    sources: Sequence[objectives.Source]
     kept: Sequence[str]
     choice: Mapping[str, Sequence[str] | Sequence[Sequence[int]]]
     seed: int = 0
@@ -119,12 +120,12 @@ class Adaptation:
             shape = replace(self.model.shape, dim=self.model.backend.width)
             kept = torch.from_numpy(self.model.encode(plan.kept))
             post, masks = self.model.backend.post, prompts["passage"].masks
-            self.objective = objectives.objective(plan.method, shape, masks, prompts["query"], post, kept)
+            self.objective = objectives.objective(plan.method, shape, masks, prompts["query"], post, kept, plan.sources)
             self.model.check_prompts(self.objective.views)
             self._chance = rng.state(self._device)
-        places = [at % len(plan.kept) for at in range(len(plan.rows[COLUMNS[0]]))]
-        columns = {**plan.rows, GENERAL: [plan.kept[at] for at in places]}
-        self.dataset = Dataset(columns, list(map(float, places)), source="texts of an index")
+        numbers = range(len(plan.sources))
+        columns = {**plan.rows, GENERAL: [plan.kept[at % len(plan.kept)] for at in numbers]}
+        self.dataset = Dataset(columns, list(map(float, numbers)), source="texts of an index")
 
     def seconds_per_step(self, most: float, report: Callable[[int, float], object] = lambda *_: None) -> float:
         """The mean of as many steps as fit into so many seconds, at least two; the weights stay as they were."""

@@ -34,6 +34,8 @@ from semsearch.index.admin.adapting.report import AdaptReport
 from semsearch.index.index import Index
 from semsearch.models import bundle as bundles
 from semsearch.models import local_models
+from semsearch.models.bundle import Bundle
+from semsearch.models.model_ref import Reference
 from semsearch.training import adapting, objectives, runs
 from semsearch.types import JsonObject, Progress
 from semsearch.utils import atomic_write
@@ -107,7 +109,7 @@ def adapt_look(
     with atomic_write.scratch_folder() as place:
         adaptation = _adaptation(place, _trainable(base, place / BASE), few, options, 1)
         per_step = adaptation.seconds_per_step(MEASURED_S / 3, _timed(progress, MEASURED_S / 3))
-    return _timed_look(seen, 2 * min(sum(seen.pairs.values()), examples.MOST_PAIRS), per_step, options)
+    return _timed_look(seen, min(sum(seen.pairs.values()), examples.MOST_PAIRS), per_step, options)
 
 
 def adapt(
@@ -138,21 +140,21 @@ def adapt(
                 run.run(folder.name, lambda step: progress(_in_words(step)))
             with _timing(spent, "export"):
                 _export(folder, progress)
-        adapted = bundles.read(folder / "onnx")
+        adapted, reference = _exported(folder, base)
         with _timing(spent, "test"):
             splitter = Splitter(**index.info()["recipe"]["splitter"])
-            tried = trial.trial(plan["before"]["reference"], str(folder / "onnx"), data["test"], splitter, progress)
+            tried = trial.trial(plan["before"]["reference"], reference, data["test"], splitter, progress)
         better = not tried.objections
         if better or options.keep:
             with _timing(spent, "new vectors"):
-                index.store.reembed(str(folder / "onnx"), progress, keep_old=True, switch=better)
+                index.store.reembed(reference, progress, keep_old=True, switch=better)
         done = AdaptReport(
             index=index.name,
             switched=better,
             kept=better or options.keep,
             objections=tried.objections,
             before=plan["before"],
-            encoder={"name": adapted.name, "fingerprint": adapted.fingerprint, "reference": str(folder / "onnx")},
+            encoder={"name": adapted.name, "fingerprint": adapted.fingerprint, "reference": reference},
             look=plan["look"],
             training={**asked, **(runs.read_json(folder / runs.RUN / runs.RESULT) or {})},
             questions=len(data["test"]["questions"]),
@@ -250,7 +252,7 @@ def _trainable(base: str, folder: Path) -> str:
 
 
 def _adaptation(folder: Path, base: str, data: JsonObject, options: AdaptOptions, steps: int) -> adapting.Adaptation:
-    own = {name: data[name] for name in ("rows", "kept", "choice")}
+    own = {name: data[name] for name in ("rows", "sources", "kept", "choice")}
     often = min(adapting.HYPERPARAMETERS.eval_every, max(1, steps // VALIDATIONS))
     chosen = settings.load()
     plan = adapting.Plan(
@@ -296,17 +298,24 @@ def _folder(index: Index, asked: JsonObject) -> Path:
     for folder in (_home(index) / name for name in names):
         plan = runs.read_json(folder / runs.RUN / "adapting" / PLAN)
         begun = plan is None and not (folder / bundles.MANIFEST).exists() and not (folder / f"{REPORT}.json").exists()
-        if begun or (plan is not None and (plan["settings"] == asked or _has_switched(index, folder))):
+        if begun or (
+            plan is not None and (plan["settings"] == asked or _has_switched(index, folder, plan["settings"]["base"]))
+        ):
             return folder
     raise AssertionError
 
 
-def _has_switched(index: Index, folder: Path) -> bool:
+def _has_switched(index: Index, folder: Path, base: str) -> bool:
     """Whether a call was interrupted after the index had switched to what it had trained."""
-    exported = folder / "onnx"
-    return (exported / bundles.MANIFEST).is_file() and (
-        bundles.read(exported).fingerprint == index.store.space.fingerprint
-    )
+    if not (folder / "onnx" / bundles.MANIFEST).is_file():
+        return False
+    return _exported(folder, base)[0].fingerprint == index.store.space.fingerprint
+
+
+def _exported(folder: Path, base: str) -> tuple[Bundle, str]:
+    """The adapted encoder, whose vectors are as long as those of `base`, and its reference."""
+    dim = Reference.parse(base).dim
+    return bundles.read(folder / "onnx").truncate(dim), str(Reference(str(folder / "onnx"), dim=dim))
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """What an encoder is trained on, chosen by and tested by: rows of texts, and two sets of questions, in one JSON object.
 
 rows     a question, its text, a text that the encoder takes for it, and a sentence: (anchor, positive, negative, …)
+sources  for each row the documents that answer its question, and those of its text and of its negative
 kept     general texts whose vectors are to stay
 choice   queries, passages, and the places of the passages that answer each query
 test     questions with the grade of each document, the documents among which they are asked, and what else is there
@@ -96,15 +97,24 @@ def data(
     """All of it, from at most so many pairs drawn with `seed`; choice and test are always the same."""
     train, chance = parts["train"], random.Random(seed)
     pairs = spread([*train.pairs, *_judged_pairs(index, train, "train", graded)], most, seed)
-    rows: dict[str, list[str]] = {name: [] for name in ("anchor", "positive", "negative", "sentence")}
-    for pair, negative in zip(pairs, _negatives(index, pairs, graded, chance), strict=True):
-        spans = sentences(pair.text[:CHARACTERS])
-        for question in dict.fromkeys((pair.question, keywords(pair.question))):
-            row = (question, pair.text, negative, pair.text[slice(*chance.choice(spans))])
-            for name, text in zip(rows, row, strict=True):
-                rows[name].append(text[:CHARACTERS])
+    negatives = _negatives(index, pairs, graded, chance)
+    rows = {
+        "anchor": in_turn([pair.question for pair in pairs]),
+        "positive": [pair.text[:CHARACTERS] for pair in pairs],
+        "negative": [pair.text[:CHARACTERS] for pair in negatives],
+        "sentence": [pair.text[slice(*chance.choice(sentences(pair.text[:CHARACTERS])))] for pair in pairs],
+    }
+    sources = [
+        (sorted(_right(pair, graded)), pair.document, negative.document)
+        for pair, negative in zip(pairs, negatives, strict=True)
+    ]
     choice = _choice(parts["choice"], _judged_pairs(index, parts["choice"], "choice", graded), graded)
-    return {"rows": rows, "kept": kept_texts(index), "choice": choice, "test": _test(parts, graded)}
+    return {"rows": rows, "sources": sources, "kept": kept_texts(index), "choice": choice, "test": _test(parts, graded)}
+
+
+def _right(pair: Pair, graded: Graded) -> set[str]:
+    """The documents that answer the question of a pair."""
+    return {pair.document} | {name for name, grade in graded.get(pair.question, {}).items() if grade > 0}
 
 
 def _judged_pairs(index: Index, collection: Collection, part: Part, graded: Graded) -> list[Pair]:
@@ -119,29 +129,29 @@ def _judged_pairs(index: Index, collection: Collection, part: Part, graded: Grad
     return found
 
 
-def _negatives(index: Index, pairs: Sequence[Pair], graded: Graded, chance: random.Random) -> list[str]:
-    """For each pair the text of another document, which the encoder finds for the question though it is unlike the
-    right one; any other text where there is none."""
+def _negatives(index: Index, pairs: Sequence[Pair], graded: Graded, chance: random.Random) -> list[Pair]:
+    """For each pair one of another document, whose text the encoder finds for the question though it is unlike the
+    right one; any other where there is none."""
     passages = {pair.passage: pair for pair in pairs if pair.passage}
     stored = _stored(index, sorted(passages))
     places = {passage: at for at, passage in enumerate(stored)}
     rows = np.stack(list(stored.values())) if stored else np.zeros((0, index.encoder.dim), np.float32)
     ids, numbers = list(stored), {pair.document: at for at, pair in enumerate(pairs)}
     owners = np.array([numbers[passages[passage].document] for passage in stored], dtype=np.int64)
-    found = []
+    found: list[Pair] = []
     for start in range(0, len(pairs), 256):
         some = pairs[start : start + 256]
         asked = index.encoder.encode([pair.question for pair in some], role="query")
         for pair, cosines in zip(some, asked @ rows.T, strict=True):
             own = places.get(pair.passage)
-            right = {name for name, grade in graded.get(pair.question, {}).items() if grade > 0} | {pair.document}
+            right = _right(pair, graded)
             allowed = ~np.isin(owners, [numbers[name] for name in right if name in numbers])
             if own is not None:
                 allowed &= (rows @ rows[own] < LIKE) & (cosines < LIKE * max(float(cosines[own]), 0.0))
             near = _nearest(np.where(allowed, cosines, -np.inf))
             some_others = chance.sample(pairs, min(NEAREST, len(pairs)))
             others = [passages[ids[at]] for at in near] or [one for one in some_others if one.document not in right]
-            found.append(chance.choice(others or some_others).text)
+            found.append(chance.choice(others or some_others))
     return found
 
 

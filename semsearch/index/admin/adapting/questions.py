@@ -19,7 +19,6 @@ from typing import Literal, NamedTuple
 from semsearch.chunking.sentences import sentences
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import StoredPassage
-from semsearch.types import Document
 from semsearch.utils.batches import batches
 from semsearch.utils.languages import stop_words
 from semsearch.utils.languages.writing_systems import EAST_ASIAN
@@ -137,11 +136,6 @@ def _without_names(passages: Iterable[StoredPassage]) -> list[str]:
 
 def _plain(line: str) -> str:
     return " ".join(line.strip(_MARKUP).split()).casefold()
-
-
-def documents(collection: Collection, names: Iterable[str]) -> Iterator[Document]:
-    """Documents of a collection, to be searched by what is asked of them."""
-    return (Document(name, text) for name in names if (text := collection.documents.get(name)))
 
 
 def spread(items: Sequence[Pair], most: int, seed: int = 0) -> list[Pair]:
