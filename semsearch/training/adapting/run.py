@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 MEASURE = "nDCG@10 on held-out questions"
 HYPERPARAMETERS = Hyperparameters(
     batch_size=32,
-    learning_rate=2e-5,
+    learning_rate=5e-5,
     max_length=128,
     warmup=0.1,
     weight_decay=0.01,
