@@ -76,7 +76,7 @@ class Loop:
     report: Callable[[TrainingStep], None] | None = None
     title: str = ""
     save_seconds: float = 600.0
-    patience: int = 0  # validations without a better score, that before the first step counted; 0: it takes every step
+    patience: int = 0  # validations without a better score after which the run ends; 0: it takes every step
 
     def __post_init__(self) -> None:
         self.hyperparameters = self.model.hyperparameters
@@ -108,8 +108,6 @@ class Loop:
         """Train to the last step, or until `patience` is at an end. A signal stops the run after the current step."""
         started, saved = time.monotonic() - self.state.seconds, time.monotonic()
         with deferred_signals() as stop:
-            if self.patience and not self.state.step:
-                self._validate()
             while not self._is_over() and not stop:
                 loss = self.step()
                 self.average.update(self.state.step)
@@ -141,8 +139,10 @@ class Loop:
     def _is_over(self) -> bool:
         """Whether the last step was taken, or the score has not become better for so many validations."""
         waited = self.state.step - self.state.best_step
-        tired = self.patience and waited >= self.patience * self.hyperparameters.eval_every
-        return bool(tired) or self.state.step == self.schedule.steps
+        tired = (
+            bool(self.patience and self.state.best_step) and waited >= self.patience * self.hyperparameters.eval_every
+        )
+        return tired or self.state.step == self.schedule.steps
 
     def _is_due(self, step: int) -> bool:
         """Whether the encoder is validated after this many steps."""
