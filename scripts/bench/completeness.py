@@ -46,6 +46,7 @@ _MAILS = "test_email"  # a folder of the standard library, whose messages are ca
 LARGEST = 10 * 2**20  # bytes, as the limit of the walk
 SECONDS = 120  # of a reader
 _WORD = re.compile(r"[^\W_]+")
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _BROKEN = re.compile(r"(?<=\w)[-\u00ad\u2010]\s*\n\s*(?=\w)")
 
 
@@ -207,7 +208,8 @@ def json_lines(path: Path) -> str:
 
 
 def plain(path: Path) -> str:
-    return path.read_bytes().decode("utf-8", "replace")
+    text = path.read_bytes().decode("utf-8", "replace")
+    return _ESCAPED.sub(lambda code: chr(int(code[1], 16)), text) if path.suffix == ".json" else text
 
 
 READERS: dict[str, Callable[[Path], str]] = {
