@@ -5,7 +5,7 @@
 Trained on 5, 10 and all examples of each label of the train split. The table is measured on the test split of banking77
 and on what the copy of CLINC150 calls valid: 30 texts of each label, and 1,000 of no label (out of scope), which have
 to get none. With --choose nothing but train splits are read: their held-out accuracy by the number of nearest examples,
-from which NEAREST in semsearch/search/groups/labeller.py was chosen.
+from which NEAREST in semsearch/analysis/labeller.py was chosen.
 """
 
 from __future__ import annotations

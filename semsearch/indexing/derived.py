@@ -15,7 +15,7 @@ from semsearch.stores.records import Space
 from semsearch.types import EncoderProtocol
 
 GROWN = 1.5  # measured again at the end of a run when the index has grown or shrunk by this factor
-DOUBLED = 2.0  # and while a run goes on
+MEANWHILE = 4.0  # and while a run goes on: 300 questions by words take seconds in a remote store
 
 
 class Derived:
@@ -29,11 +29,11 @@ class Derived:
         self._caches_fail = self._unmeasurable = False
 
     def keep_up(self, idle: Callable[[], object]) -> None:
-        """Update both where the index has doubled since: searches go on meanwhile.
+        """Update both where the index has grown much since: searches go on meanwhile.
 
         `idle` returns once the encoder has nothing else to do, as it encodes questions for the null distribution.
         """
-        due = is_due(self._writer.reader, self._space, DOUBLED)
+        due = is_due(self._writer.reader, self._space, MEANWHILE)
         if not self._caches_fail:
             try:  # first, as the measurement searches
                 self._writer.update_vector_index(self._space.id, self._backend, when="grown" if due else "doubled")

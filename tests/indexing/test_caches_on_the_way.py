@@ -90,7 +90,7 @@ def test_every_commit_of_a_run_is_an_occasion(tmp_path: Path, updates: list[str]
         "grown",
         "grown",
         "doubled",
-        "grown",
+        "doubled",
         "doubled",
         "due",
     ]  # grown: the null distribution is measured too
