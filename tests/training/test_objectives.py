@@ -348,14 +348,16 @@ def test_every_linear_layer_has_an_adapter_and_nothing_else_learns(golden: Path)
 
 def test_weights_are_held_in_four_bits_only_where_they_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
     kind = objectives.load("qlora")
-    options = objectives.parse_options("qlora", {})
+    options, rounded, unknown = (
+        objectives.parse_options("qlora", values) for values in ({}, {"weights": "bf16"}, {"weights": "int3"})
+    )
     for installed, wanted in ((True, "nf4"), (False, "bf16")):
         monkeypatch.setattr(importlib.util, "find_spec", lambda name, there=installed: there or None)
         assert kind.base_precision("cuda:0", options) == wanted
         assert kind.base_precision("cpu", options) == "fp32"
-    assert kind.base_precision("cpu", objectives.parse_options("qlora", {"weights": "bf16"})) == "bf16"
+    assert kind.base_precision("cpu", rounded) == "bf16"
     with pytest.raises(UsageError, match="weights"):
-        kind.base_precision("cpu", objectives.parse_options("qlora", {"weights": "int3"}))
+        kind.base_precision("cpu", unknown)
     with pytest.raises(MissingExtra, match="adapters"):
         kind.prepare(None, options)
 
