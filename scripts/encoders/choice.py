@@ -1,5 +1,7 @@
 """What choices are made on: sentences to compare, and queries of every kind that people type, none of them in a test.
 
+    python -m scripts.encoders.choice MODEL …        the figures of each, a line of JSON
+
 Claims (SciFact, train), questions (MedQuAD), titles and two to five telling words of articles and papers, headings of
 manuals, and the choosing half of our own questions about them. No set decides alone.
 """
@@ -9,6 +11,7 @@ from __future__ import annotations
 import json
 import lzma
 import random
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -19,6 +22,7 @@ import numpy as np
 from scripts.encoders import texts
 from scripts.encoders.manuals import FOLDERS, files, paragraphs
 from scripts.shared.places import CHECKOUT, DATA
+from semsearch import Encoder
 from semsearch.evaluation import retrieval, sts_benchmarks
 from semsearch.training import SimilarityValidation
 
@@ -212,3 +216,16 @@ def one_to_one(pairs: Iterable[tuple[str, str]]) -> Ranking:
     """Each query with its own passage."""
     queries, passages = zip(*pairs, strict=True)
     return Ranking(queries, passages, [frozenset([at]) for at in range(len(queries))])
+
+
+def main() -> None:
+    for model in sys.argv[1:]:
+        print(json.dumps({"model": model} | figures(by_role(Encoder.load(model, device="cpu")))), flush=True)
+
+
+def by_role(encoder: Encoder) -> Encode:
+    return lambda sentences, role: encoder.encode(sentences, role=role)
+
+
+if __name__ == "__main__":
+    main()
