@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 import uvicorn
@@ -25,6 +27,7 @@ from semsearch.utils.web.visitors import HERE
 
 Kind = TypeVar("Kind", bound=ServeOptions)
 LOOPBACK = (HERE, "::1")
+ARENA_MAX, ARENAS = -8, 2  # M_ARENA_MAX of glibc's mallopt
 log = logging.getLogger(__name__)
 
 
@@ -47,6 +50,7 @@ def begun(arguments: Sequence[str], kind: type[Kind], command: str) -> tuple[Kin
     """
     if len(arguments) != 1:
         raise UsageError(f"the server is started by `{command}`.", "Run that.")
+    share_memory()
     options = kind.read(arguments[0])
     tokens = access.parse(options.tokens, os.environ)
     check(options)
@@ -79,6 +83,15 @@ def answering(app: ASGIApp, service: Service, listening: socket.socket, path: st
         sys.stderr.write(f"error: {service.failure}\n")
         return service.failure.exit_code
     return code
+
+
+def share_memory() -> None:
+    """Have threads take memory from few arenas: glibc gives each thread its own, which keeps what was freed in it.
+
+    Under load this made the memory of an upload grow from 57 to 93 MB. Other C libraries have no such limit.
+    """
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).mallopt(ARENA_MAX, ARENAS)
 
 
 def check(options: ServeOptions) -> None:

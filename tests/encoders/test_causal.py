@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 from collections.abc import Callable
@@ -227,7 +228,8 @@ def test_the_precision_is_the_one_asked_for_not_the_checkpoints(made: Made, tmp_
 
 
 def test_four_bits_need_a_package_that_is_named(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "bitsandbytes" else find(name))
     with pytest.raises(SemsearchError, match="bitsandbytes"):
         CausalBackend(replace(bundle(made("llama")), precision="nf4"), device="cpu")
 

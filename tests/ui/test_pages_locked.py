@@ -232,9 +232,9 @@ def test_an_address_without_a_page_leads_to_those_that_are(server: Server, cooki
         assert status == 404 and "There is no such page" in text and '<a href="/library">Library</a>' in text
         assert_protected(headers)
         assert server.get(path, Accept="text/html")[0] == 403  # not told to whom has no token
-    status, headers, _ = server.get("/documents/?n=house", Cookie=cookie, Accept="text/html")
-    assert (status, headers["location"]) == (307, "/documents?n=house")
-    assert server.get("/documents?n=house", Cookie=cookie, Accept="text/html")[0] == 200
+    status, headers, _ = server.get("/library/?n=house", Cookie=cookie, Accept="text/html")
+    assert (status, headers["location"]) == (307, "/library?n=house")
+    assert server.get("/library?n=house", Cookie=cookie, Accept="text/html")[0] == 200
     for path in ("/static/nothing.js", "/_stcore/health"):
         assert "There is no such page" not in server.get(path, Cookie=cookie, Accept="text/html")[2]
 
@@ -300,7 +300,7 @@ def test_the_pages_of_the_gate_lead_to_this_server_only_and_load_nothing(server:
 def test_the_cookie_walks_the_pages_and_uploads_up_to_the_limit(server: Server, cookie: str) -> None:
     with opened(server, cookie) as socket_:
         session = session_of(socket_, "")
-        assert "<title>semsearch" in server.get("/documents", Cookie=cookie)[2]
+        assert "<title>semsearch" in server.get("/library", Cookie=cookie)[2]
         xsrf = server.get("/_stcore/health", Cookie=cookie)[1]["set-cookie"].partition(";")[0]
         assert upload(server, f"{cookie}; {xsrf}", session, 2**19) == 204
         assert upload(server, f"{cookie}; {xsrf}", session, 2**20 + 2**19) == 413
