@@ -67,7 +67,7 @@ def test_the_maps_of_two_encoders_stand_beside_each_other_and_their_difference_b
     left, right, apart = charts(browser)
     assert left.location["y"] == right.location["y"] < apart.location["y"]
     assert left.location["x"] < right.location["x"]
-    cosines = [sts([(TEXTS[0], TEXTS[1])], encoder=name).cosines[0] for name in ("hashing", "cot-small")]
+    cosines = [sts([(TEXTS[0], TEXTS[2])], encoder=name).cosines[0] for name in ("hashing", "cot-small")]
     for chart, cosine in zip((left, right), cosines, strict=True):
         assert chart.text.count(f"{cosine:.2f}") >= 2
     assert "cot-small − hashing" in apart.text
