@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.documents.file_access import read_regular
-from semsearch.documents.parsing.charset import decode, looks_binary, storable
+from semsearch.documents.parsing.charset import decode, looks_binary
 from semsearch.documents.parsing.html_page import Content, text_of, tree
 from semsearch.documents.parsing.records import Fields
-from semsearch.documents.parsing.text_writer import MOST_PROPERTY
+from semsearch.documents.parsing.text_writer import MOST_PROPERTY, on_one_line
 from semsearch.types import Document, JsonObject
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def _about(root: Element) -> JsonObject:
     about: JsonObject = {}
     for element in root.iter("meta"):
         name = _META.get((element.get("name") or element.get("property") or "").lower())
-        if name and (text := " ".join((element.get("content") or "").split())[:MOST_PROPERTY]):
-            about.setdefault(name, storable(text))
+        if name and (text := on_one_line(element.get("content"), MOST_PROPERTY)):
+            about.setdefault(name, text)
     return about
 
 

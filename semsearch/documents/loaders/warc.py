@@ -52,13 +52,14 @@ def load(path: Path, fields: Fields) -> Iterator[Enclosed | Skipped | Document]:
         try:
             for number, record in enumerate(_records(io.BufferedReader(_Members(file)) if packed else file), 1):
                 if isinstance(record, _Damaged):
-                    damaged.append(Skipped(f"{path.name}#record {number}", f"damaged: {record}"))
-                whole = whole or not isinstance(record, _Damaged)
-                if whole:
-                    yield from damaged
-                    damaged.clear()
-                if isinstance(record, _Damaged):
+                    skipped = Skipped(f"{path.name}#record {number}", f"damaged: {record}")
+                    if whole:
+                        yield skipped
+                    else:
+                        damaged.append(skipped)
                     continue
+                yield from damaged
+                damaged, whole = [], True
                 head, body = record
                 url, kind = storable(head.get("warc-target-uri", "").strip("<>"))[:2000], head.get("warc-type", "")
                 if kind in _OF_CRAWLER:

@@ -132,7 +132,7 @@ def described(document: Document) -> Document:
 
     A document without text has none by them either: they are counted.
     """
-    texts = [text for name in PROPERTIES if (text := _line(str(document.metadata.get(name, ""))))]
+    texts = [text for name in PROPERTIES if (text := " ".join(str(document.metadata.get(name, "")).split()))]
     if not texts:
         return document
     if not document.text.strip():
@@ -150,8 +150,9 @@ def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.casefold()))
 
 
-def _line(text: str) -> str:
-    return " ".join(text.split())
+def on_one_line(text: str | None, most: int = MOST_HEADING) -> str:
+    """A property of a file, which it may not have, with its first `most` characters."""
+    return storable(" ".join((text or "").split())[:most])
 
 
 def remark(author: str, text: str) -> str:

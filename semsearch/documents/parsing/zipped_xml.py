@@ -11,8 +11,7 @@ from typing import Self
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from semsearch.documents.parsing.charset import storable
-from semsearch.documents.parsing.text_writer import MOST_HEADING, MOST_PROPERTY
+from semsearch.documents.parsing.text_writer import MOST_PROPERTY, on_one_line
 from semsearch.errors import Unreadable
 from semsearch.types import JsonObject
 
@@ -71,18 +70,14 @@ def parsed(data: bytes, kind: str, member: str) -> Element:
 def properties_in(root: Element) -> tuple[str, JsonObject]:
     """As `Archive.properties`, of their element."""
     values = {
-        "author": _line(root.findtext(f".//{_DC}creator")),
-        "date": _line(root.findtext(f".//{_MODIFIED}") or root.findtext(f".//{_DC}date")),
+        "author": on_one_line(root.findtext(f".//{_DC}creator")),
+        "date": on_one_line(root.findtext(f".//{_MODIFIED}") or root.findtext(f".//{_DC}date")),
     }
     for name, tags in _ABOUT.items():
         elements = [each for tag in tags for each in root.iter(tag)]
-        texts = dict.fromkeys(_line(_TAG.sub(" ", each.text or ""), MOST_PROPERTY) for each in elements)
+        texts = dict.fromkeys(on_one_line(_TAG.sub(" ", each.text or ""), MOST_PROPERTY) for each in elements)
         values[name] = ", ".join(text for text in texts if text and not _BY_PROGRAM.match(text))
-    return _line(root.findtext(f".//{_DC}title")), {name: value for name, value in values.items() if value}
-
-
-def _line(text: str | None, most: int = MOST_HEADING) -> str:
-    return storable(" ".join((text or "").split())[:most])
+    return on_one_line(root.findtext(f".//{_DC}title")), {name: value for name, value in values.items() if value}
 
 
 def _key(member: str) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +17,6 @@ from semsearch.stores.remote.space_vectors import Hits, RemoteVectors
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from semsearch.types import Ids, Vectors
 
 NPROBES, REFINE = 24, 12  # partitions that are looked into, and candidates for each hit
@@ -39,7 +36,6 @@ class AllowedRows:
     def __len__(self) -> int:
         return self.number
 
-    @cached_property
     def ids(self) -> Ids:
         """Of the passages, in any order."""
         ids: Ids = self.table.column("id", self.condition).astype(np.int64)
@@ -91,8 +87,8 @@ class SpaceVectors(RemoteVectors[AllowedRows]):
 
     # ---- search
 
-    def _inside(self, allowed: AllowedRows, ids: Ids) -> NDArray[np.bool_]:
-        return np.isin(ids, allowed.ids)
+    def _of(self, allowed: AllowedRows, chunk: int) -> Iterator[tuple[Ids, Vectors]]:
+        return self.vectors(ids=allowed.ids(), chunk=chunk)
 
     def _nearest(self, query: Vectors, k: int, allowed: AllowedRows | None, *, indexed: bool) -> Hits:
         """Those of half precision, and a few more, are ordered here."""

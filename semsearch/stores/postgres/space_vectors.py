@@ -17,8 +17,6 @@ from semsearch.stores.postgres.server.vector_types import Kind, unpacked, writte
 from semsearch.stores.remote.space_vectors import Hits, RemoteVectors
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from semsearch.types import Ids, Vectors
 
 MOST_DIM = {"vector": 2_000, "halfvec": 4_000}  # of an HNSW index in pgvector
@@ -88,8 +86,10 @@ class SpaceVectors(RemoteVectors[AllowedPassages]):
 
     # ---- search
 
-    def _inside(self, allowed: AllowedPassages, ids: Ids) -> NDArray[np.bool_]:
-        return allowed.inside(ids)
+    def _of(self, allowed: AllowedPassages, chunk: int) -> Iterator[tuple[Ids, Vectors]]:
+        for ids, stored in self.vectors(chunk=chunk):
+            here = allowed.inside(ids)
+            yield ids[here], stored[here]
 
     def _nearest(self, query: Vectors, k: int, allowed: AllowedPassages | None, *, indexed: bool) -> Hits:
         if not indexed:

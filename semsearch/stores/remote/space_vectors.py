@@ -11,8 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeAlias, TypeVar
 
-import numpy as np
-
 from semsearch.errors import UnknownName
 from semsearch.stores.protocol import Allowed, Dense
 from semsearch.utils import plugins
@@ -21,12 +19,11 @@ from semsearch.vector_index import backends
 from semsearch.vector_index.backends import _top
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from semsearch.stores.protocol import Rebuild
     from semsearch.types import Ids, JsonObject, Vectors
 
 MANY_QUERIES = 8  # from so many on, vectors are read once and compared here
+CHUNK = 4096  # vectors that are compared together
 COMPARED = ("exact", "flat")  # back ends without an index; all others stand for that of the engine
 
 A = TypeVar("A", bound=Allowed)
@@ -57,8 +54,8 @@ class RemoteVectors(ABC, Generic[A]):
         """Whether there is a finished index."""
 
     @abstractmethod
-    def _inside(self, allowed: A, ids: Ids) -> NDArray[np.bool_]:
-        """(n,) whether each of `ids` may be found."""
+    def _of(self, allowed: A, chunk: int) -> Iterator[tuple[Ids, Vectors]]:
+        """`vectors`, of these passages alone."""
 
     @abstractmethod
     def _nearest(self, query: Vectors, k: int, allowed: A | None, *, indexed: bool) -> Hits:
@@ -99,9 +96,8 @@ class RemoteVectors(ABC, Generic[A]):
 
     def _compared_here(self, queries: Vectors, k: int, allowed: A | None) -> tuple[Ids, Vectors]:
         nearest = _top.nothing(len(queries), k)
-        for ids, stored in self.vectors(chunk=4096):
-            here = slice(None) if allowed is None else self._inside(allowed, ids)
-            nearest = _top.merge([nearest, _top.best(ids[here], queries @ stored[here].T, k)], k)
+        for ids, stored in self.vectors(chunk=CHUNK) if allowed is None else self._of(allowed, CHUNK):
+            nearest = _top.merge([nearest, _top.best(ids, queries @ stored.T, k)], k)
         return nearest
 
     def update_index(self, backend: str, when: Rebuild) -> None:
