@@ -26,6 +26,7 @@ from .errors import Locked as Locked
 from .errors import MissingExtra as MissingExtra
 from .errors import NotFound as NotFound
 from .errors import SemsearchError as SemsearchError
+from .errors import TooLarge as TooLarge
 from .errors import UnknownName as UnknownName
 from .errors import Unreadable as Unreadable
 from .errors import UsageError as UsageError

@@ -4,6 +4,7 @@ SemsearchError                 1  failure at run time
 ├── UsageError                 2  the request is invalid
 │   ├── BadFilter                 a filter or path pattern does not parse
 │   ├── UnknownName               there is no plug-in, setting or field of that name
+│   ├── TooLarge                  the answer would be larger than is allowed
 │   └── GuardRail                 refused until the user confirms
 ├── NotFound                   3  an index, document, path or model does not exist
 ├── EncoderMismatch            4  the index was built with another encoder
@@ -19,6 +20,7 @@ SemsearchError                 1  failure at run time
 
 from __future__ import annotations
 
+import copyreg
 import difflib
 import importlib.util
 import json
@@ -46,6 +48,10 @@ class SemsearchError(Exception):
         """Message and fix on one line."""
         return f"{self.message} {self.fix}".rstrip()
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """In another process the error is the same, whatever it was made of."""
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
+
     def add(self, fix: str) -> None:
         """Another way out, in both forms."""
         self.fix, self.command = f"{self.fix} {fix}", f"{self.command} {fix}"
@@ -66,8 +72,12 @@ class UnknownName(UsageError):
         choices = sorted(known)
         close = difflib.get_close_matches(name, choices, n=1)
         hint = f"Did you mean {close[0]!r}? " if close else ""
-        listed = ", ".join(choices) if choices else "(none)"
-        super().__init__(f"no {kind} is called {name!r}.", f"{hint}Choose from: {listed}.")
+        listed = f"Choose from: {', '.join(choices)}." if choices else "There is none."
+        super().__init__(f"no {kind} is called {name!r}.", f"{hint}{listed}")
+
+
+class TooLarge(UsageError):
+    pass
 
 
 class GuardRail(UsageError):

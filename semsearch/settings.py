@@ -105,6 +105,8 @@ def index_folder(name: str | Path, below: Path | None = None) -> Path:
     if not isinstance(name, str | Path):
         raise UsageError(f"an index is named by a text or a path, not {name!r}.", 'For example: "notes".')
     if isinstance(name, Path) or "/" in name or (os.altsep and os.sep in name):
+        if "\0" in str(name):
+            raise UsageError(f"{str(name)!r} cannot be the place of an index.", "A path has no character NUL.")
         return Path(name).expanduser()
     if not name or name.startswith((".", "-")) or not name.isprintable() or len(os.fsencode(name)) > LONGEST_NAME:
         what = repr(name) if len(name) < LONGEST_NAME else f"a text of {len(name)} letters"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import logging
 import os
@@ -76,6 +77,7 @@ FIRST = (  # a worker takes a file at a time: the longest ones first, or one of 
         "models/test_post",
     ),
     *("browser/", "faults/", "ui/test_pages_evaluate", "training/", "contracts/", "test_index_model"),
+    *("vector_index/test_nearest", "vector_index/test_race"),
 )
 
 
@@ -106,9 +108,8 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
-        gc.enable()
-        gc.collect()
         gc.freeze()
+        gc.enable()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -127,22 +128,28 @@ def within_tests(path: Path) -> str:
     return path.relative_to(tests).as_posix() if path.is_relative_to(tests) else ""
 
 
-def kinds_of(path: Path) -> set[str]:
-    return {kind for kind, begins in KINDS.items() if within_tests(path).startswith(begins)}
+@functools.cache
+def kinds_of(path: Path) -> frozenset[str]:
+    within = within_tests(path)
+    return frozenset(kind for kind, begins in KINDS.items() if within.startswith(begins))
+
+
+@functools.cache
+def turn_of(path: Path) -> int:
+    """Where the tests of a file stand in the order of `FIRST`."""
+    within = within_tests(path)
+    return next((at for at, begin in enumerate(FIRST) if within.startswith(begin)), len(FIRST))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Give every test the marker of its kind, and begin with the longest files."""
     long = config.option.markexpr == "long"
-    order = {}
     for item in items:
-        path = within_tests(item.path)
-        order[item] = next((at for at, begin in enumerate(FIRST) if path.startswith(begin)), len(FIRST))
         for kind in kinds_of(item.path):
             item.add_marker(kind)
-        if long and (path.startswith(AT_RANDOM) or is_hypothesis_test(getattr(item, "obj", None))):
+        if long and (within_tests(item.path).startswith(AT_RANDOM) or is_hypothesis_test(getattr(item, "obj", None))):
             item.add_marker("long")
-    items.sort(key=order.__getitem__)
+    items.sort(key=lambda item: turn_of(item.path))
 
 
 @pytest.fixture(autouse=True)
@@ -156,6 +163,16 @@ def logging_as_it_comes() -> None:
     logging.root.setLevel(logging.WARNING)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def shared_null_distributions() -> Iterator[None]:
+    """What is measured of an index is taken from one with the same rows, where a test of this process has made one."""
+    from helpers import null_distributions
+
+    with pytest.MonkeyPatch.context() as patch:
+        null_distributions.shared(patch)
+        yield
+
+
 @pytest.fixture(scope="session")
 def hashing() -> HashingEncoder:
     """Shared spelling is shared direction: fast, deterministic, 256 wide."""
@@ -165,11 +182,11 @@ def hashing() -> HashingEncoder:
 
 
 @pytest.fixture(scope="session")
-def default_encoder() -> Encoder:
-    """The encoder that ships with the package, without an embedding cache."""
+def minilm_encoder() -> Encoder:
+    """The smaller encoder of those that ship, without an embedding cache."""
     from semsearch.encoders.encoder import Encoder
 
-    return Encoder.load("default")
+    return Encoder.load("minilm")
 
 
 @pytest.fixture(scope="session")

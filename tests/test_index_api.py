@@ -26,12 +26,14 @@ from semsearch import (
     Locked,
     NotFound,
     SemsearchError,
+    TooLarge,
     Unreadable,
     UsageError,
     admin,
     sts,
 )
 from semsearch.encoders.hashing import HashingEncoder
+from semsearch.utils import globs
 
 
 @pytest.fixture
@@ -109,6 +111,24 @@ def test_new_metadata_embeds_nothing_and_a_new_text_is_found(index: Index) -> No
         index.update("nothing", metadata={"a": 1})
     with pytest.raises(UsageError, match="one document"):
         index.update(["d01", "d02"], text="both")
+
+
+def test_a_list_by_path_reads_on_where_the_page_before_ended(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    matches = globs.matches_document
+    monkeypatch.setattr(globs, "matches_document", lambda *place: looked.append(place[1]) or matches(*place))
+    listed: list[str] = []
+    while page := index.documents(path="d[01]*", after=listed[-1] if listed else "", limit=4):
+        listed += [one["id"] for one in page]
+    assert listed == [f"d{n:02}" for n in range(20)] and len(looked) < 50
+
+
+def test_no_more_hits_are_read_than_the_reader_of_an_index_allows(index: Index) -> None:
+    index.add(Document(f"long {at}", "A pump.", {"log": "x" * 1000}) for at in range(6))
+    with Index.open(index.path, most_characters=3000) as bounded:
+        assert len(bounded.search("pump", mode="keyword", group="passage", k=3)) == 3
+        with pytest.raises(TooLarge, match="fewer"):
+            bounded.search("pump", mode="keyword", group="passage", k=5)
 
 
 def test_documents_are_read_in_pages_and_deleted_by_a_filter(index: Index) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from helpers import null_distributions
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -16,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from semsearch import Document, Index, admin
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.encoders.hashing import HashingEncoder
+from semsearch.stores import null_queries
 from semsearch.types import Role
 from semsearch.utils.passage_context import embedded
 
@@ -55,6 +57,8 @@ class IndexModel(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(null_queries, "questions", null_distributions.few)  # no strength is looked at
         self.top = Path(tempfile.mkdtemp())
         self.folder = self.top / "docs"
         self.folder.mkdir()
@@ -66,6 +70,7 @@ class IndexModel(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.index.close()
+        self.patch.undo()
         shutil.rmtree(self.top)
 
     @rule(name=NAMES, text=TEXTS)

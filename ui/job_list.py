@@ -76,7 +76,7 @@ def _past(ended: list[jobs.Job], past: list[jobs.Job]) -> None:
         if job.state == "failed":
             messages.error(_said(job), text)
         elif job.state == "stopped":
-            messages.warning(_said(job), text)
+            messages.warning(_said(job), place=text)
         elif outcome:
             said = "\n".join([plain(_said(job)), *(f"- {plain(each)}" for each in outcome.problems)])
             alert, icon = (text.warning, "warning") if outcome.problems else (text.success, "check")

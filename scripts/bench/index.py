@@ -153,7 +153,7 @@ def main() -> None:
     parser = figures.arguments(__doc__)
     parser.add_argument("--count", type=int, default=2000, help="passages of each kind")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--int8", default="default", metavar="MODEL", help="the int8 encoder: a name or a bundle")
+    parser.add_argument("--int8", default="minilm", metavar="MODEL", help="the int8 encoder: a name or a bundle")
     parser.add_argument("--fp32", metavar="MODEL", help="the fp32 encoder: a bundle; left out without it")
     parser.add_argument("--warm", nargs="+", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()

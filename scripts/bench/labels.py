@@ -56,7 +56,7 @@ def main() -> int:
     parser.add_argument("--choose", action="store_true", help="compare settings on train splits alone")
     options = parser.parse_args()
     data = data_folder(None)
-    for model in options.model or ["default"]:
+    for model in options.model or ["minilm"]:
         (choose if options.choose else measure)(Encoder.load(model), data)
     return 0
 

@@ -42,7 +42,7 @@ PACKAGES: Mapping[str, Sequence[str]] = {
 }
 HEADING = re.compile(r'<h\d class="title">(.*?)</h\d>', re.DOTALL)
 FOLDERS = {"zh": ("zh_CN",), "pt": ("pt_BR",), "en": ("man1", "man2", "man3", "man4", "man5", "man7", "man8")}
-ENCODERS = ("default", "multilingual")
+ENCODERS = ("minilm", "multilingual")
 SPELLED = {"-": "-", "e": "\\", "(aq": "'", "(dq": '"', "(oq": "‘", "(cq": "’", "(lq": "“", "(rq": "”", "(em": "—"}
 ESCAPE = re.compile(r"\\(?:f(?:\(..|\[.*?\]|.)|s[-+]?\d+|[&/,|^%:]|\*?(\(..)|\[u([0-9A-F]{4,5})\]|\*?\[.*?\]|(.))")
 FONTS = re.compile(r"^\.(?:[BIR]|[BIR]{2}|S[BM]|IP|Nm|Nd|Ar|Fl|Pa|Xr|Dv|Ev|Li|Op|It)\b ?")

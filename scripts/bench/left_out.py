@@ -53,7 +53,7 @@ Which git command counts unpacked objects and their disk consumption? | git-coun
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--encoder", default="default")
+    arguments.add_argument("--encoder", default="minilm")
     arguments.add_argument("--mode", default="hybrid", choices=["hybrid", "semantic", "keyword"])
     chosen = arguments.parse_args()
     rows = [[cell.strip() for cell in line.split(" | ")] for line in QUESTIONS.strip().split("\n")]

@@ -2,15 +2,12 @@
 
     python -m scripts.bench.lexical FOLDER [--count 10000 100000 1000000] [--queries 100] [-o FIGURES.json]
 
-FOLDER keeps indexes without an encoder from run to run: sentences of Wikipedia (`wiki_sentences_1m` of the data).
+FOLDER keeps indexes without an encoder from run to run: sentences of Wikipedia (`wiki_sentences_1m` of the data). The
+figures are in docs/choices.md.
 
 The queries are three words drawn from the sentences by document frequency, function words left out; the most frequent
 words; and function words alone. Each runs once before it is measured. Milliseconds of processor time, which other work
 on the machine disturbs least: p50 / p99. "same ten": the share of the ten best passages that FTS5 alone gives too.
-
-1,000,000 sentences, AMD EPYC, a busy machine: three ordinary words 8.7 / 17.2 (FTS5 20.8 / 56.2), the most frequent
-words 19.1 / 32.6 (304 / 594), function words 55 / 75 (1,199 / 1,957); the ten best passages are those of FTS5 alone in
-every query.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Semsearch:
     def index(self, corpus: Path, folder: Path) -> None:
         from semsearch import Document, Index
 
-        with Index.create(folder) as made:
+        with Index.create(folder, encoder="minilm") as made:
             made.add(Document(each.id, each.text, title=each.title or None) for each in documents(corpus))
 
     def open(self, folder: Path) -> Search:

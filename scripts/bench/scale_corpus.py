@@ -128,7 +128,7 @@ def summary(wall: Sequence[float], cpu: Sequence[float], hits: int, allowed: int
 def build_store(corpus: Corpus, folder: Path) -> None:
     """A semsearch index of the corpus; goes on where an earlier run was stopped."""
     if not folder.exists():
-        Index.create(folder, encoder="default").close()
+        Index.create(folder, encoder="minilm").close()
     with open_writer(folder) as writer:
         space = writer.reader.state().spaces[0]
         start = writer.reader.state().documents

@@ -102,7 +102,7 @@ def compared(ours: Index, theirs: Index, collection: retrieval.Collection, most:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("store", help="lance, postgres, or one of them with an address, as after --store")
-    parser.add_argument("-m", dest="model", default="default", help="another encoder, of all that is compared")
+    parser.add_argument("-m", dest="model", default="minilm", help="another encoder, of all that is compared")
     parser.add_argument("--queries", type=int, help="of SciFact: the first so many of 300")
     parser.add_argument("--cache", type=Path, help="keep vectors in this file between runs")
     parser.add_argument("--json", type=Path, help="write the figures to this file")

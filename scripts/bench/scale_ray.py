@@ -1,6 +1,6 @@
 """What Ray costs: article leads indexed by one process and by workers of a Ray cluster, in processor seconds.
 
-    python -m scripts.bench.scale_ray [--documents 4000] [--workers 1 2] [-m default] [--store local|lance|postgres]
+    python -m scripts.bench.scale_ray [--documents 4000] [--workers 1 2] [-m minilm] [--store local|lance|postgres]
                                                                                     needs: pip install '.[scale]'
 
 The cluster, a head and two nodes of one processor, is in a network namespace of its own. `more` is what a run on it
@@ -30,7 +30,7 @@ def main() -> None:
     parser = figures.arguments(__doc__)
     parser.add_argument("--documents", type=int, default=4_000)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("-m", dest="model", default="default")
+    parser.add_argument("-m", dest="model", default="minilm")
     parser.add_argument("--store", choices=("local", "lance", "postgres"), default="lance")
     chosen = parser.parse_args()
     ray_nodes.enter("bench.scale_ray")

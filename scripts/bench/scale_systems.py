@@ -150,7 +150,7 @@ def built(store: Path, backend: str) -> dict[str, Any]:
     with open_writer(store) as writer:
         space = writer.reader.state().spaces[0].id
         if derived.is_due(writer.reader, writer.reader.state().spaces[0]):  # a run of `index` does the same
-            derived.measure(writer, writer.reader.state().spaces[0], Encoder.load("default"))
+            derived.measure(writer, writer.reader.state().spaces[0], Encoder.load("minilm"))
         if not writer.reader.info()["spaces"][0]["backend"].startswith(backend):
             began, cpu = time.perf_counter(), time.process_time()
             writer.update_vector_index(space, backend, when="always")

@@ -52,7 +52,7 @@ FIGURES: dict[str, Callable[[Load], float]] = {
 def main() -> None:
     parser = figures.arguments(__doc__)
     parser.add_argument("--documents", type=int, default=5000, help="sentences in the index")
-    parser.add_argument("-m", "--model", default="default", help="the encoder of semsearch")
+    parser.add_argument("-m", "--model", default="minilm", help="the encoder of semsearch")
     parser.add_argument("--seconds", type=float, default=4, help="of each server, kind and number of clients a round")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--minutes", type=float, help="measure memory under mixed load for so long")
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 @contextmanager
-def semsearch(home: Path, model: str = "default") -> Iterator[tuple[int, int]]:
+def semsearch(home: Path, model: str = "minilm") -> Iterator[tuple[int, int]]:
     """`semsearch serve` in a process of its own; its id and its port."""
     port = free_port()
     command = [sys.executable, "-m", "semsearch", "--home", str(home), "serve", "-m", model, "--port", str(port)]
@@ -100,7 +100,7 @@ def plain(scratch: Path, stored: Sequence[str]) -> Iterator[tuple[int, int]]:
     folder, port = scratch / "plain", free_port()
     records = [{"id": str(number), "text": text} for number, text in enumerate(stored)]
     script.write(
-        folder, Encoder.load().encode(stored), records
+        folder, Encoder.load("minilm").encode(stored), records
     )  # by our encoder: only the time of a search is compared
     command = programs.command("bench.plain", "serve", folder, weights(), port)
     with process(command, f"http://127.0.0.1:{port}/openapi.json") as running:

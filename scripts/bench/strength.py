@@ -4,12 +4,16 @@
     python -m scripts.bench.strength scifact peps          some of them
     python -m scripts.bench.strength --home DIR            keep the indexes there for the next run
     python -m scripts.bench.strength --languages           man pages in thirteen languages, with multilingual
+    python -m scripts.bench.strength --few                 folders of a dozen notes or pages; daily life
 
 Each collection is indexed with default settings and searched in hybrid mode. Its questions are its test queries; for
 PEPs and the httpd manual those of tests/fixtures/questions, and the titles of the documents. Foreign questions are 200
 from collections on other subjects. What the rule needs was chosen on SciFact's train queries, MedQuAD and PEPs; the
 other figures are reports. Man pages are those of scripts.bench.languages: the line that names a page asks for it, and
-the twenty questions on daily life of tests/fixtures/questions/unanswerable.tsv have no answer in any of them.
+the twenty questions on daily life of tests/fixtures/questions/unanswerable.tsv have no answer in any of them. `--few`
+deals the sample's 55 answering notes into five folders, whose foreign questions are those of the other notes, and 36
+man pages of each of eight languages into three, which are asked the twenty, and the lines of the next folder's pages.
+The twenty are asked of three collections as well.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ import random
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -43,6 +47,8 @@ ASKED = CHECKOUT / "tests" / "fixtures" / "questions"
 QUESTIONS = {"peps": ASKED / "peps.tsv", "httpd": ASKED / "httpd.tsv", "sample": SAMPLE / "queries.tsv"}
 CHOSEN_ON = ("scifact train", "medquad", "peps")
 LANGUAGES = ("en", "de", "fr", "es", "it", "nl", "pl", "pt", "ru", "zh", "ja", "ko", "ar")
+DEALT = ("ar", "zh", "fr", "de", "ja", "ko", "ru", "es")  # into folders
+DAILY = ("sample", "scifact", "httpd")  # asked the questions on daily life
 FOREIGN = 200
 BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99, 0.999, 1.0)
 
@@ -156,14 +162,68 @@ def in_language(language: str, encoder: Encoder, home: Path) -> Iterator[Row]:
     else:
         opened = Index.create(name, encoder=encoder, home=home)
         opened.add([Document(str(at), page.answers) for at, page in enumerate(pages)])
-    head, *lines = (ASKED / "unanswerable.tsv").read_text(encoding="utf-8").splitlines()
-    column = head.split("\t").index(language)
     texts = {str(at): page.asks for at, page in enumerate(pages)}
     own = Questions(f"man pages {language}", "titles", texts, {at: {at: 1} for at in texts})
     with opened:
-        row = measure(opened, own, [line.split("\t")[column] for line in lines], [])
+        row = measure(opened, own, daily(language), [])
     print(row, file=sys.stderr)
     yield replace(row, name=own.collection)
+
+
+def daily(language: str) -> list[str]:
+    """Twenty questions on daily life."""
+    head, *lines = (ASKED / "unanswerable.tsv").read_text(encoding="utf-8").splitlines()
+    column = head.split("\t").index(language)
+    return [line.split("\t")[column] for line in lines]
+
+
+def in_few(encoder: Encoder, home: Path) -> Iterator[Row]:
+    """Folders of a dozen notes and of pages, those of a kind together; then larger collections and daily life."""
+    with index("sample", encoder, home) as opened:
+        (asked,) = questions("sample", opened)
+        answering = sorted({document for relevant in asked.qrels.values() for document in relevant})
+        random.Random(0).shuffle(answering)
+        notes = [Document(one["document"], one["text"], title=one["title"]) for one in map(opened.get, answering)]
+    dealt = []
+    for folder in range(5):
+        there = set(answering[folder::5])
+        qrels = {query: relevant for query, relevant in asked.qrels.items() if there & set(relevant)}
+        others = [query for query in asked.texts if query not in qrels]
+        own = Questions("eleven notes", "", {query: query for query in qrels}, qrels)
+        dealt += _dealt(notes[folder::5], encoder, (own, others))
+    yield _together(dealt)
+    multilingual = Encoder.load("multilingual")
+    strangers, neighbours = [], []
+    for language in DEALT:
+        pages = languages.drawn(language)[:36]
+        documents = [Document(str(at), page.answers) for at, page in enumerate(pages)]
+        lines = [
+            {one.id: page.asks for one, page in zip(documents[at::3], pages[at::3], strict=True)} for at in range(3)
+        ]
+        for folder, texts in enumerate(lines):
+            own = Questions("twelve pages", "", texts, {at: {at: 1} for at in texts})
+            nothing = Questions("twelve pages, lines of others", "", {}, {})
+            others = list(lines[(folder + 1) % 3].values())
+            both = _dealt(documents[folder::3], multilingual, (own, daily(language)), (nothing, others))
+            strangers.append(both[0])
+            neighbours.append(both[1])
+    yield from (_together(strangers), _together(neighbours))
+    for name in DAILY:
+        with index(name, encoder, home) as opened:
+            yield measure(opened, Questions(f"{name}, daily life", "", {}, {}), daily("en"), [])
+
+
+def _dealt(documents: Sequence[Document], encoder: Encoder, *asked: tuple[Questions, Sequence[str]]) -> list[Row]:
+    """A row for each pair of own and foreign questions, of one index of these documents."""
+    with tempfile.TemporaryDirectory() as folder, Index.create(Path(folder) / "few", encoder=encoder) as opened:
+        opened.add(documents)
+        return [measure(opened, own, foreign, []) for own, foreign in asked]
+
+
+def _together(rows: Sequence[Row]) -> Row:
+    """The sums of all figures."""
+    name, *numbers = zip(*(astuple(row) for row in rows), strict=True)
+    return Row(name[0], *map(sum, numbers))
 
 
 def diagram(hits: Sequence[tuple[float, bool]], file: Path) -> None:
@@ -189,6 +249,7 @@ def arguments() -> argparse.Namespace:
     parser = figures.arguments(__doc__)
     parser.add_argument("collections", nargs="*", default=list(SUBJECTS), metavar="COLLECTION")
     parser.add_argument("--languages", action="store_true", help="man pages in thirteen languages instead")
+    parser.add_argument("--few", action="store_true", help="folders of a dozen notes and pages instead")
     parser.add_argument("-m", "--model", help="encoder: a name or a folder (default, or multilingual for --languages)")
     parser.add_argument("--home", type=Path, help="keep the indexes in this folder")
     parser.add_argument("--diagram", type=Path, help="write the reliability diagram to this PNG file")
@@ -204,6 +265,9 @@ def main() -> None:
         home = chosen.home or Path(scratch)
         if chosen.languages:
             rows = [row for each in LANGUAGES for row in in_language(each, encoder, home)]
+        elif chosen.few:
+            rows = list(in_few(encoder, home))
+        if rows:
             chosen.collections = []
         pool = {name: _foreign_pool(name, encoder, home) for name in SUBJECTS if name in chosen.collections}
         for name in chosen.collections:

@@ -134,7 +134,7 @@ def main() -> None:
     parser = figures.arguments(__doc__)
     parser.add_argument("--count", type=int, default=1024, help="sentences in a round")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--model", default="default", help="an ONNX encoder")
+    parser.add_argument("--model", default="minilm", help="an ONNX encoder")
     options = parser.parse_args()
     encoder = Encoder.load(options.model, device="cpu")
     if not isinstance(encoder.backend, OnnxBackend):

@@ -70,7 +70,7 @@ def main() -> None:
     options.add_argument("--count", type=int, default=COUNT, help="of the sentences")
     options.add_argument("--folder", type=Path, default=CACHE, help="in which the folder of the encoder is")
     chosen = options.parse_args()
-    encoder = Encoder.load("default")
+    encoder = Encoder.load("minilm")
     folder = folder_of(encoder, chosen.folder)
     embed(encoder, folder, chosen.count)
     print(folder)

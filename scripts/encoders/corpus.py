@@ -42,12 +42,17 @@ class Text(NamedTuple):
     role: Role
 
 
-def shards(folder: Path, encode: Callable[[Sequence[str]], NDArray[np.float32]], seed: int = 0) -> list[Path]:
-    """The files of the shards in `folder`, made if they are missing; `encode` tells which sentences are alike."""
+def shards(
+    folder: Path, encode: Callable[[Sequence[str]], NDArray[np.float32]], seed: int = 0, views: int = 1
+) -> list[Path]:
+    """The files of the shards in `folder`, made if they are missing; `encode` tells which sentences are alike.
+
+    With more `views` there are as many times the sentences, and each document is cut and asked for anew in each.
+    """
     if not (folder / "complete").is_file():
         folder.mkdir(parents=True, exist_ok=True)
         allowed = Allowed()
-        rows = collected(groups(encode, allowed, random.Random(seed)), allowed, random.Random(seed))
+        rows = collected(groups(encode, allowed, random.Random(seed), views), allowed, random.Random(seed))
         for at in range(len(rows) // SHARD):
             lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows[at * SHARD : (at + 1) * SHARD])
             (folder / f"{at:03}.jsonl").write_text("".join(lines), encoding="utf-8")
@@ -62,13 +67,14 @@ def read(shard: Path) -> list[Text]:
 
 
 def groups(
-    encode: Callable[[Sequence[str]], NDArray[np.float32]], allowed: Allowed, chance: random.Random
+    encode: Callable[[Sequence[str]], NDArray[np.float32]], allowed: Allowed, chance: random.Random, views: int = 1
 ) -> list[list[Text]]:
     """All texts, in groups that stay together."""
-    wiki = balanced([each for each in texts.wiki(1_000_000) if allowed(each)], encode, SENTENCES)
+    wiki = balanced([each for each in texts.wiki(1_000_000) if allowed(each)], encode, views * SENTENCES)
     alone = [[Text(each, "passage")] for each in wiki]
     alone += [[Text(each, "query")] for each in wiki[::ASKED]]
-    return [*alone, *([each] for each in short(allowed)), *of_documents(chance)]
+    asked = [group for _ in range(views) for group in of_documents(chance)]
+    return [*alone, *([each] for each in short(allowed)), *asked]
 
 
 def collected(groups: list[list[Text]], allowed: Allowed, chance: random.Random) -> list[Text]:

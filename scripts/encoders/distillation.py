@@ -57,11 +57,12 @@ LOSSES = ("vectors", "ranking", "pairs", "contrast")
 class Settings:
     """Of a run. `anchors` are those of a step; each has one neighbour beside it.
 
-    `decay` and `rounding` are shares of the steps: the last ones, in which the learning rate falls, and in which the
-    student computes as its int8 export will.
+    `decay` and `rounding` are shares of the run: the last ones, in which the learning rate falls, and in which the
+    student computes as its int8 export will. With `seconds` the run has as many steps as these allow, not `steps`.
     """
 
     steps: int = 24_000
+    seconds: float = 0.0
     anchors: int = 32
     learning_rate: float = 1.5e-4
     warmup: int = 100
@@ -78,15 +79,19 @@ class Settings:
     save_seconds: float = 300.0
     seed: int = 0
 
-    def rate(self, step: int) -> float:
-        """The learning rate of a step, counted from 0.
+    def share(self, step: int, seconds: float) -> float:
+        """How much of the run is over before a step, counted from 0, after so many seconds."""
+        return min(1.0, seconds / self.seconds if self.seconds else step / self.steps)
+
+    def rate(self, step: int, share: float) -> float:
+        """The learning rate of a step, counted from 0, where this share of the run is over.
 
         >>> settings = Settings(steps=100, warmup=10, decay=0.5, learning_rate=1.0)
-        >>> [settings.rate(step) for step in (0, 9, 10, 50, 75, 99)]
+        >>> [settings.rate(step, settings.share(step, 0.0)) for step in (0, 9, 10, 50, 75, 99)]
         [0.1, 1.0, 1.0, 1.0, 0.5, 0.02]
         """
-        falling = max(1, round(self.steps * self.decay))
-        return self.learning_rate * min(1.0, (step + 1) / self.warmup, (self.steps - step) / falling)
+        falling = max(self.decay, 1 / self.steps)
+        return self.learning_rate * min(1.0, (step + 1) / self.warmup, round((1 - share) / falling, 9))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,21 +205,26 @@ class Distillation:
             self.save()
 
     def _steps(self) -> Iterator[dict[str, float]]:
-        first_rounded = round(self.settings.steps * (1 - self.settings.rounding))
         started, saved, spent = time.monotonic() - self.at.seconds, time.monotonic(), time.process_time()
-        for step in range(self.at.step, self.settings.steps):
-            if step >= first_rounded:
+        while (share := self.share) < 1:
+            step = self.at.step
+            if share >= 1 - self.settings.rounding:
                 self.student.round_layers()
-            parts = self.step(step)
+            parts, rate = self.step(step), self.settings.rate(step, share)
             self.average.update(step)
             self.at = replace(self.at, step=step + 1, seconds=time.monotonic() - started)
-            line = {"step": step + 1, **parts, "rate": self.settings.rate(step), "cpu": time.process_time() - spent}
-            if (step + 1) % self.settings.eval_every == 0 or step + 1 == self.settings.steps:
+            line = {"step": step + 1, **parts, "rate": rate, "cpu": time.process_time() - spent}
+            if (step + 1) % self.settings.eval_every == 0 or self.share == 1:
                 line |= self.measured()
             yield {name: round(value, 6) for name, value in line.items()}
             if time.monotonic() - saved > self.settings.save_seconds:
                 self.save()
                 saved = time.monotonic()
+
+    @property
+    def share(self) -> float:
+        """How much of the run is over."""
+        return self.settings.share(self.at.step, self.at.seconds)
 
     def step(self, step: int) -> dict[str, float]:
         """One step of the optimiser; the losses before it."""
@@ -238,7 +248,7 @@ class Distillation:
                 f"the gradient is {norm} at step {step + 1}.", "Start anew with a lower learning rate."
             )
         for group in self.optimiser.param_groups:
-            group["lr"] = self.settings.rate(step)
+            group["lr"] = self.settings.rate(step, self.share)
         self.optimiser.step()
         return dict(zip(LOSSES, (float(part.detach()) for part in parts), strict=False))
 
@@ -270,5 +280,5 @@ class Distillation:
             self._recent.clear()
             with (self.home / METRICS).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
-            left = self.at.seconds / self.at.step * (self.settings.steps - self.at.step)
+            left = self.at.seconds * (1 / self.share - 1)
             print(f"{json.dumps(line)} {left / 3600:.1f} h left", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Make semsearch/models/assets/default: all-MiniLM-L6-v2 with mean pooling as one ONNX file, checked against torch.
+"""Make semsearch/models/assets/minilm: all-MiniLM-L6-v2 with mean pooling as one ONNX file, checked against torch.
 
     python -m scripts.encoders.export_default                        the int8 encoder that ships, in place
     python -m scripts.encoders.export_default --dtype fp32 -o DIR    the same encoder in full precision
@@ -47,7 +47,7 @@ from semsearch.prompts import Prompt
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
-SHIPPED = CHECKOUT / "semsearch" / "models" / "assets" / "default"
+SHIPPED = CHECKOUT / "semsearch" / "models" / "assets" / "minilm"
 MAX_TOKENS = 256  # the length all-MiniLM-L6-v2 was trained and published with
 MASKED = -10_000.0  # added to the attention to padding: exp() of it is 0 in every precision, and fp16 can hold it
 PROBES = (  # one token, the longest, empty, not Latin, odd spaces, and padding beside all of them

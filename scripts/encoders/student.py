@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 MAX_TOKENS = 256
 TOKENS = 512  # in a forward pass on a CPU, padding included: with 2,048 two fifths of a step are padding
-GPU_TOKENS = 65_536
+GPU_TOKENS = 16_384
 PREFIX = "embeddings."
 
 
@@ -59,6 +59,7 @@ class Student(nn.Module):
         round_words(words)
         self.mask_word = nn.Parameter(words.weight[self.mask].detach().clone())
         self.device = torch.device(self.backend.device)
+        self._is_rounded = False
         self.head = nn.Linear(self.network.width, width).to(self.device)
         for name, value in self.network.named_parameters():
             value.requires_grad_(not name.removeprefix("model.").startswith(PREFIX))
@@ -70,6 +71,7 @@ class Student(nn.Module):
 
     def round_layers(self) -> None:
         """Compute as the int8 export does from now on; the parameters stay the same."""
+        self._is_rounded = True
         round_layers(self.network.model.encoder)
 
     def rows(self, texts: Sequence[Text]) -> list[list[int]]:
@@ -82,7 +84,11 @@ class Student(nn.Module):
         return rows
 
     def read(self, rows: Sequence[Sequence[int]]) -> Tensor:
-        """The hidden state of the last [MASK] of every row: (n, h), with gradients where they are on."""
+        """The hidden state of the last [MASK] of every row: (n, h), with gradients where they are on.
+
+        On a GPU in bfloat16 where gradients are wanted, until layers are rounded: their steps are finer than bfloat16.
+        """
+        half = self.device.type == "cuda" and torch.is_grad_enabled() and not self._is_rounded
         states: list[Tensor] = []
         order: list[NDArray[np.int64]] = []
         most = TOKENS if self.device.type == "cpu" else GPU_TOKENS
@@ -90,7 +96,8 @@ class Student(nn.Module):
             ids, mask = (torch.from_numpy(each).to(self.device) for each in pad([rows[at] for at in batch]))
             words = torch.where((ids == self.mask)[..., None], self.mask_word, self.network.words(ids))
             at = pooling.positions_of(ids, self.mask, 1)
-            states.append(self.network.read(Inputs(ids, mask, words=words), at)[:, 0])
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
+                states.append(self.network.read(Inputs(ids, mask, words=words), at)[:, 0].float())
             order.append(batch)
         return torch.cat(states)[torch.from_numpy(np.argsort(np.concatenate(order)))]
 
@@ -172,9 +179,3 @@ class Student(nn.Module):
         fields |= {"origin": {"trained": trained}}
         fields |= {"tokenizer": bundles.TOKENIZER, "tokenizer_sha256": bundles.sha256(out / bundles.TOKENIZER)}
         return bundles.write(replace(written, dim=linear.dim, **fields), out)
-
-
-def copy_tokenizer(source: Path, folder: Path) -> None:
-    """Copy the files of a tokenizer."""
-    for file in source.glob("tokenizer*.json"):
-        shutil.copy(file, folder)

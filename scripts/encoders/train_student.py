@@ -31,7 +31,7 @@ from dataclasses import asdict, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -147,10 +147,11 @@ def take_average(home: Path, learner: Student, shards: Shards, settings: Setting
 def export(training: Distillation, options: argparse.Namespace) -> None:
     """Write the averaged weights as an encoder in PyTorch, and its exports; with `ship`, copy int8 into the package."""
     with finished(training, options):
-        training.student.save(options.out / "torch", options.ship or options.out.name, trained(training, options))
-    backend = in_torch(options.out / "torch")
-    licence, source = ORIGINS[options.base]
-    backend.bundle = replace(backend.bundle, licence=licence, source=source)
+        parts = {name: asdict(part) for name, part in options.parts.items()}
+        manifest = origin(training.student, training.settings, options.base, parts, training.at.step)
+        manifest["whitened"] = {"power": options.whiten or 0.0, "texts": "Wikipedia sentences"}
+        training.student.save(options.out / "torch", options.ship or options.out.name, manifest)
+    backend = licensed(in_torch(options.out / "torch"), options.base)
     for dtype in ("fp32", "int8"):
         made = export_backend(backend, options.out / dtype, dtype, data=DATA, force=True)
         print(json.dumps({"dtype": dtype, "fingerprint": made.fingerprint} | dict(made.parity)), flush=True)
@@ -167,21 +168,26 @@ def finished(training: Distillation, options: argparse.Namespace) -> Iterator[No
         yield
 
 
-def trained(training: Distillation, options: argparse.Namespace) -> dict[str, Any]:
+def origin(student: Student, settings: Settings, base: str, teachers: Mapping[str, Any], steps: int) -> dict[str, Any]:
     """What the manifest says of a training."""
-    settings, steps = training.settings, training.at.step
     return {
         "method": "distil",
         "seed": settings.seed,
-        "base": options.base,
-        "templates": {role: prompt.text for role, prompt in training.student.prompts.items()},
-        "teachers": {name: asdict(part) for name, part in options.parts.items()},
+        "base": base,
+        "templates": {role: prompt.text for role, prompt in student.prompts.items()},
+        "teachers": dict(teachers),
         "examples": {"source": SOURCES, "count": steps * settings.anchors},
         "recipe": asdict(settings),
-        "whitened": {"power": options.whiten or 0.0, "texts": "Wikipedia sentences"},
         "steps": steps,
         "versions": {name: version(name) for name in PACKAGES},
     }
+
+
+def licensed(backend: TorchBackend, base: str) -> TorchBackend:
+    """With licence and source of the weights that the student started from, and the language of all texts."""
+    licence, source = ORIGINS[base]
+    backend.bundle = replace(backend.bundle, licence=licence, source=source, languages=("en",))
+    return backend
 
 
 def in_torch(name: str | Path) -> TorchBackend:
@@ -225,15 +231,17 @@ def loaded(name: str, folder: Path) -> Encode:
             export_backend(in_torch(f"{teachers.fetch(name)}#max_tokens={MAX_TOKENS}"), place, "int8", data=DATA)
         return Encoder.load(place, device="cpu", cache=None)
 
-    def encode(texts: Sequence[Text]) -> np.ndarray:
-        vectors = np.empty((len(texts), encoder().dim), np.float32)
-        for role in ("query", "passage"):
-            places = [at for at, each in enumerate(texts) if each.role == role]
-            if places:
-                vectors[places] = encoder().encode([texts[at].text for at in places], role=role)
-        return vectors
+    return lambda texts: by_role(encoder(), texts)
 
-    return encode
+
+def by_role(encoder: Encoder, texts: Sequence[Text]) -> np.ndarray:
+    """The vectors (n, d) of texts, each read as what it is."""
+    vectors = np.empty((len(texts), encoder.dim), np.float32)
+    for role in get_args(Role):
+        places = [at for at, each in enumerate(texts) if each.role == role]
+        if places:
+            vectors[places] = encoder.encode([texts[at].text for at in places], role=role)
+    return vectors
 
 
 TEMPLATES = Path(__file__).parent / "templates.toml"

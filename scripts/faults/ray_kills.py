@@ -30,14 +30,15 @@ from scripts.shared import ray_nodes
 from scripts.shared.places import CHECKOUT
 from scripts.shared.programs import command
 from semsearch import Encoder, Index, SyncOptions, admin
-from semsearch.documents import waiting_vectors
+from semsearch.index.admin import waiting_vectors
+from semsearch.scale import parts
 from semsearch.scale.cluster import Engine
 from semsearch.scale.embedding_job import embedded_ahead
 from semsearch.scale.precomputed_encoder import PrecomputedEncoder
 from semsearch.stores import drivers
 
 SUBJECTS = ("actor", "node", "driver")
-SHARDS = 15  # of the documents, each read by a task of its own
+PARTS = 60  # of the documents
 KEY = 32  # hexadecimal digits of a document's key
 WAIT_S = 600.0
 LABELS = ("subject", "trial", "arrived", "seconds")  # of a trial, and not summed up
@@ -49,7 +50,7 @@ def main() -> int:
     options.add_argument("subjects", nargs="*", choices=[*SUBJECTS, []])
     options.add_argument("--trials", type=int, default=10)
     options.add_argument("--documents", type=int, default=900)
-    options.add_argument("-m", dest="model", default="default")
+    options.add_argument("-m", dest="model", default="minilm")
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("-o", type=Path, metavar="FIGURES.json")
     for name in ("file", "into"):
@@ -83,14 +84,8 @@ def drive(chosen: argparse.Namespace) -> dict[str, int]:
     opened = drivers.exists(chosen.into)
     with Index.open(chosen.into, encoder=encoder) if opened else Index.create(chosen.into, encoder=encoder) as index:
         own = encoder.model.embedded or 0  # texts that every new index embeds
-        ahead = embedded_ahead(
-            index.path,
-            encoder,
-            [chosen.file],
-            SyncOptions(),
-            Engine(chosen.drive, 2, 2),
-            size=chosen.documents // SHARDS,
-        )
+        parts.PART_BYTES = chosen.file.stat().st_size // PARTS
+        ahead = embedded_ahead(index.path, encoder, [chosen.file], SyncOptions(), Engine(chosen.drive, 2))
         with ahead as report:
             index.sync([chosen.file], SyncOptions())
         here = (encoder.model.embedded or 0) - own

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,8 +34,9 @@ SIZES = {"wide": (1440, 900), "middle": (1024, 768), "narrow": (420, 900)}
 FILM, FRAME_MS = (960, 600), 900
 THEMES = ("light", "dark")
 README = {"search": "light", "compare": "light", "map": "dark", "pairs": "light"}
+MEASURED = 300  # seconds until two encoders have compared 1,500 pairs
 SETTLED = 4  # seconds until nothing on a page moves
-QUESTION = "how+is+the+fuel+of+a+diesel+set+on+fire"
+QUESTION = "how+does+a+heat+pump+work"
 CHARTS = ".stVegaLiteChart canvas, .stVegaLiteChart svg"
 
 
@@ -67,7 +68,8 @@ def _upload_pairs(browser: Any) -> None:
             csv.writer(out).writerows([("sentence1", "sentence2", "score"), *rows])
         _all(browser, "input[type=file]")[0].send_keys(str(file))
         press(browser, "Measure")
-    heading = awaited(lambda: browser.find_elements(By.XPATH, "//h3[contains(., 'Agreement with')]"))[0]
+    found = awaited(lambda: browser.find_elements(By.XPATH, "//h3[contains(., 'Agreement with')]"), MEASURED)
+    heading = found[0]
     _all(browser, CHARTS)
     browser.execute_script("arguments[0].scrollIntoView()", heading)
     ActionChains(browser).move_by_offset(1, 1).perform()  # away from what shows tools under the mouse
@@ -76,7 +78,7 @@ def _upload_pairs(browser: Any) -> None:
 SCENES = {
     "search": Scene(f"?q={QUESTION}&n=sample", "encoded in"),
     "opened": Scene(f"?q={QUESTION}&n=sample", "encoded in", _open),
-    "compare": Scene("compare", "cot-small", _charts),
+    "compare": Scene("compare", "default", _charts),
     "pairs": Scene("compare?kind=pairs", "Pairs", _upload_pairs),
     "documents": Scene("library?n=sample", "Documents"),
     "indexes": Scene("library?n=sample&shelf=indexes", "exact search"),
@@ -100,7 +102,7 @@ def main() -> int:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     if options.film:
-        film(options.out / "first-run.gif")
+        film(options.out.resolve() / "first-run.gif")
         return 0
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -139,7 +141,11 @@ def shoot(server: Pages, scenes: Iterable[str], out: Path, suffix: str, size: tu
 def film(file: Path) -> None:
     """The first run on a bare home: a path, a click, an example, the hits."""
     frames: list[Image.Image] = []
-    with tempfile.TemporaryDirectory() as place, _browser(FILM, "light") as browser:
+    with (
+        tempfile.TemporaryDirectory() as place,
+        chdir(place),  # its folders are offered
+        _browser(FILM, "light") as browser,
+    ):
         os.environ["HOME"] = place  # of the server, after the browser was started
         (Path(place) / "indexes").mkdir()
         shutil.copytree(SAMPLE, Path(place) / "notes")

@@ -22,10 +22,11 @@ FLAGS = ("--no-sandbox", "--headless", "--disable-gpu", "--disable-dev-shm-usage
 
 
 class Pages(NamedTuple):
-    """The address of the pages, and the one with the token, which every new browser opens first."""
+    """The address of the pages, the one with the token, which every new browser opens first, and their process."""
 
     address: str
     printed: str
+    pid: int
 
 
 @contextmanager
@@ -43,7 +44,7 @@ def served(home: Path) -> Iterator[Pages]:
             if time.monotonic() > end:
                 sys.exit("error: the server does not answer.")
             time.sleep(0.2)
-        yield Pages(address[0].partition("/?")[0], address[0])
+        yield Pages(address[0].partition("/?")[0], address[0], running.pid)
     finally:
         running.terminate()
         running.wait(30)

@@ -28,7 +28,6 @@ AGENT_PORTS = (
     "runtime-env-agent-port",
     "metrics-export-port",
 )
-NO_PORT = "-1"
 WAIT_S = 300.0
 ACTOR = "EmbeddingActor"  # in the name of the process of an actor
 STARTED = "Ray runtime started"  # what `ray start` prints
@@ -84,12 +83,7 @@ class Cluster:
 
     def processor(self) -> float:
         """Seconds of processor time of all that is running, and of what it has waited for."""
-        ticks = 0
-        for each in {pid for started in self._started for pid in descendants(started.pid)}:
-            with suppress(OSError):
-                fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
-                ticks += sum(map(int, fields[11:15]))
-        return ticks / os.sysconf("SC_CLK_TCK")
+        return processor(*(started.pid for started in self._started))
 
     def close(self) -> None:
         """End every process, by its id."""
@@ -116,7 +110,6 @@ class Cluster:
             while STARTED not in (said := place.read_text(errors="replace")):
                 if started.poll() is not None or time.monotonic() > end:
                     break
-                _answer_for_agent(started.pid)
                 time.sleep(0.2)
             else:
                 return started.pid
@@ -149,6 +142,16 @@ def enter(module: str) -> None:
         os.execvp("unshare", ["unshare", *user, *NAMESPACES, *again])
 
 
+def processor(*pids: int) -> float:
+    """Seconds of processor time of these processes, of all below them, and of what these have waited for."""
+    ticks = 0
+    for each in {below for pid in pids for below in descendants(pid)}:
+        with suppress(OSError):
+            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def descendants(pid: int) -> list[int]:
     """A process and all below it, parents first."""
     children: dict[int, list[int]] = {}
@@ -166,23 +169,6 @@ def isolated() -> bool:
     """Whether this process has a network of its own, without any address but the loopback."""
     devices = [line.split(":")[0].strip() for line in Path("/proc/net/dev").read_text().splitlines()[2:]]
     return devices == ["lo"]
-
-
-def _answer_for_agent(node: int) -> None:
-    """Say for the agent of a starting node that it has no server for HTTP, as it will say itself.
-
-    A node ends where its agent takes more than 15 s for that, on a busy machine; no setting changes this, and the node
-    is not given that port (Ray 2.60, ray#65983).
-    """
-    for process in descendants(node):
-        words = _command(process).split("\0")
-        if any(word.endswith("dashboard/agent.py") for word in words):
-            options = dict(word.split("=", 1) for word in words if word.startswith("--") and "=" in word)
-            file = Path(options["--session-dir"], f"dashboard_agent_listen_port_{options['--node-id']}")
-            if not file.exists():
-                new = file.with_suffix(".new")
-                new.write_text(NO_PORT)
-                new.replace(file)
 
 
 def _actors(node: int) -> list[int]:

@@ -104,13 +104,13 @@ class Analysis:
                 break
         return [each for reasons in skipped.values() for each in reasons]
 
-    def left_out(self) -> dict[str, dict[str, int]]:
+    def left_out(self, document: str | None = None) -> dict[str, dict[str, int]]:
         """What was left out of files on purpose: by file, the letters of each kind, such as navigation.
 
         Only files that the index has documents of; the others are in `skipped`. Of files that it does not follow, as
-        those of `add_files`, by document.
+        those of `add_files`, by document. With a `document`, only of the file that it came from.
         """
-        return file_states.left_out(self._reader)
+        return file_states.left_out(self._reader, document)
 
     def verify(self, progress: Callable[[Progress], None] = _silent) -> list[str]:
         """Every problem: counts, checksums, orphan rows, caches that differ from the store. Empty is good.
@@ -140,7 +140,7 @@ class Analysis:
     def sample_vectors(self, most: int = 20_000, *, letters: int = 400) -> VectorSample:
         """At most `most` passages with their vectors and the first `letters` of their texts, always the same ones.
 
-        Raises UsageError for fewer than one.
+        Front matter of notes is no part of these texts. Raises UsageError for fewer than one.
         """
         whole_number("most", most)
         return sampling.sample(self._reader, self._space, most, letters)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from semsearch.documents.parsing import front_matter
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space, StoredPassage
 from semsearch.types import VectorSample
@@ -20,7 +21,9 @@ AT_ONCE = 2_000  # passages that are read at a time
 
 
 def sample(reader: StoreReader, space: Space, most: int, letters: int) -> VectorSample:
-    """At most `most` passages with their vectors in `space`, by id, each text cut after `letters`. Raises Corrupt."""
+    """At most `most` passages with their vectors in `space`, by id, each text without front matter and cut after
+    `letters`. Raises Corrupt.
+    """
     everything = reader.passage_ids(space=space.id)
     chosen = smallest_hashes(everything, most)
     vectors = np.zeros((len(chosen), space.dim), np.float32)
@@ -34,7 +37,7 @@ def sample(reader: StoreReader, space: Space, most: int, letters: int) -> Vector
         ids=np.array([passage.id for passage in passages], np.int64),
         vectors=vectors[: len(passages)],
         documents=tuple(passage.document for passage in passages),
-        texts=tuple(passage.text[:letters] for passage in passages),
+        texts=tuple(front_matter.behind(passage.text, passage.start)[:letters] for passage in passages),
         metadata=tuple(passage.metadata for passage in passages),
         total=len(everything),
     )

@@ -48,8 +48,10 @@ def days(reader: StoreReader, names: Sequence[str], field: str | None) -> dict[s
     return days
 
 
-def day_of(document: JsonObject, field: str | None) -> date | None:
-    """The day of a document: of its metadata `field`; without one of `date`, else of its file."""
+def day_of(document: JsonObject, field: str | None = None) -> date | None:
+    """The day of a document as `Index.documents` lists it: of its metadata `field`; without one of `date`, else the day
+    on which its file was last changed.
+    """
     day = _parsed(document["metadata"].get(field or "date"))
     if day or field:
         return day

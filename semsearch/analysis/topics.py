@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from semsearch.analysis import clustering, document_vectors, mining
+from semsearch.documents.parsing import front_matter
 from semsearch.errors import UsageError
-from semsearch.search.snippets import FRONT_MATTER
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import Progress, Topic, Topics
@@ -168,11 +168,10 @@ def _centre(vectors: Vectors) -> Vectors:
 
 
 def _example(text: str) -> str:
-    """The beginning of a text in one line, without its front matter."""
-    matter = FRONT_MATTER.match(text)
-    return " ".join(text[matter.end() if matter else 0 :][:SHOWN].split())
+    """The beginning of a text in one line."""
+    return " ".join(text[:SHOWN].split())
 
 
 def _beginning(reader: StoreReader, name: str, letters: int) -> str:
     document = next(iter(reader.full_documents([name])), None)
-    return document.text[:letters] if document else ""
+    return front_matter.behind(document.text)[:letters] if document else ""

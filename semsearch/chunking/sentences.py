@@ -8,8 +8,10 @@ letter follows. So do blank lines, and the lines of lists, tables and headings. 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _CLOSERS = "\"'”’»›)\\]}」』）】》*_`"
+_SIGN = re.compile(r"[.!?…。！？｡．\n#]")  # what a border begins with: found 50 times as fast as a border is
 _BORDER = re.compile(
     rf"""
     (?<![.!?…])(?P<stop>[.!?…]++)[{_CLOSERS}]*+(?=\s|$)     # followed by space: 3.14 and example.org go on
@@ -17,7 +19,7 @@ _BORDER = re.compile(
     | \n(?=[^\S\n]*(?:                        # a line border, before a blank line or an item
         \n | [-*+•‣·–][^\S\n] | \(?\d{{1,3}}[.)][^\S\n] | \#{{1,6}}[^\S\n] | \| | >>>[^\S\n] | ``` | ~~~
         | \.\.[^\S\n] | :\w+: ))
-    | (?m:^)\#{{1,6}}[^\S\n][^\n]*(?=\n)       # a heading's own line
+    | (?m:^)\#{{1,6}}[^\S\n][^\n]*+(?=\n)       # a heading's own line
     """,
     re.X,
 )
@@ -50,17 +52,20 @@ def sentences(text: str) -> list[tuple[int, int]]:
     >>> [text[a:b] for text in ["Dr. Wu paid $3.50. Why? 他走了。"] for a, b in sentences(text)]
     ['Dr. Wu paid $3.50.', 'Why?', '他走了。']
     """
-    spans = []
+    return list(spans(text))
+
+
+def spans(text: str) -> Iterator[tuple[int, int]]:
+    """The `sentences` one by one. No step is long, as one call of `re` keeps all other threads waiting."""
     start = after_space(text, 0, len(text))
-    for border in _BORDER.finditer(text):
-        end = border.end()
-        if end <= start or (border.group("stop") and not _is_end(text, border)):
+    for sign in _SIGN.finditer(text):
+        border = _BORDER.match(text, sign.start()) if sign.start() >= start else None
+        if border is None or (border["stop"] and not _is_end(text, border)):
             continue
-        spans.append((start, before_space(text, start, end)))
-        start = after_space(text, end, len(text))
+        yield start, before_space(text, start, border.end())
+        start = after_space(text, border.end(), len(text))
     if start < len(text):
-        spans.append((start, before_space(text, start, len(text))))
-    return spans
+        yield start, before_space(text, start, len(text))
 
 
 def after_space(text: str, start: int, end: int) -> int:

@@ -8,13 +8,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeAlias
 
 from semsearch.errors import NotFound, UsageError
 from semsearch.evaluation import judged_queries
-from semsearch.types import Query
-
-QueryWithId: TypeAlias = tuple[str, Query]
 
 
 def read_lines(file: str) -> Iterator[tuple[int, str]]:

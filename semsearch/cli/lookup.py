@@ -150,8 +150,10 @@ def use_device(device: str | None) -> None:
 
 
 def existing_paths(paths: Sequence[str]) -> list[Path]:
-    """The paths, all of which exist. Raises NotFound for the first that does not."""
+    """The paths, all of which exist. Raises NotFound for the first that does not, and UsageError for an empty one."""
     for path in paths:
+        if not path.strip():
+            raise UsageError("a path is empty.", "Name a folder or a file; . is the folder that you are in.")
         if not Path(path).exists():
             raise NotFound(f"{path} does not exist.", "Check the spelling and the current folder.")
     return [Path(path) for path in paths]

@@ -92,7 +92,7 @@ TemplateOption = Annotated[
 ]
 DtypeOption = Annotated[
     str | None,
-    value("TYPE", "Precision of the weights: fp32, bf16, fp16; nf4 for decoders.", "--dtype", heading=ENCODER),
+    value("TYPE", "Weights in fp32, bf16 or fp16; decoders in nf4.", "--dtype", heading=ENCODER),
 ]
 LayerOption = Annotated[
     int | None, value("N", "Layer to read: -1 is the last, 0 the embeddings.", "--layer", heading=ENCODER)
@@ -101,7 +101,7 @@ TrustFlag = Annotated[
     bool, flag("--trust-remote-code", "Run code that comes with the model. It can do anything.", heading=ENCODER)
 ]
 DeviceOption = Annotated[
-    str | None, value("D", "auto, cpu, cuda or cuda:N; an absent device is an error.", "--device", heading=ENCODER)
+    str | None, value("D", "auto, cpu, cuda or cuda:N, which has to be there.", "--device", heading=ENCODER)
 ]
 PrecisionOption = Annotated[
     Literal["float32", "float16"], typer.Option(help="Numbers of the vectors in .npy and .parquet.")

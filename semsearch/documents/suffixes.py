@@ -1,6 +1,7 @@
 """The suffixes of the files that each loader reads, in one table: a loader is imported once a file of its own turns up.
 
-A loader of another distribution has its own as `SUFFIXES`; it is asked about a suffix that is not in the table.
+A loader of another distribution has its own as `SUFFIXES`; it is asked about a suffix that is not in the table. The
+suffix also says what the pages of a file are called: of a presentation slides, of a notebook cells.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ _TABLE = {
     "code": """
         .py .pyi .js .mjs .cjs .jsx .ts .mts .cts .tsx .java .go .rs .c .h .cc .cpp .cxx .hh .hpp .cs .rb
     """,
-    "compressed": ".gz .bz2 .xz",
+    "compressed": ".gz .bz2 .xz .lzma",
     "csv": ".csv",
     "docx": ".docx .docm .dotx .dotm",
     "email": ".eml .emlx .mht .mhtml",
@@ -53,6 +54,9 @@ _TEXTS = re.compile(  # that have no suffix of their own: README.gz, changelog.D
 _RECORD_BY_RECORD = ("jsonl", "csv", "tsv", "sqlite", "mbox", "warc")
 STREAMED = tuple(suffix for loader in _RECORD_BY_RECORD for suffix in BY_LOADER[loader])
 """Suffixes of files without a limit of size, as they are never in memory as a whole."""
+_TIMED = BY_LOADER["subtitles"]  # their headings are times
+_SLIDES = (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm", ".odp", ".otp", ".fodp")
+_PAGE_NAMES = dict.fromkeys(_SLIDES, "slide") | {".ipynb": "cell"}
 
 
 def is_packed_text(name: str) -> bool:
@@ -69,4 +73,23 @@ def is_packed_text(name: str) -> bool:
 def is_page_of_manual(name: str) -> bool:
     """Whether a name may be that of a page of the manual, whatever suffix it has before: "resolv.conf.5"."""
     stem, _, suffix = name.rpartition(".")  # not by PurePath: every file of an update is asked
-    return bool(stem) and _SECTION.fullmatch(suffix) is not None
+    return bool(stem) and suffix[:1].isdigit() and _SECTION.fullmatch(suffix) is not None
+
+
+def page_name(path: str) -> str:
+    """The name of one page of the file at `path`.
+
+    >>> page_name("talks/Engines.PPTX"), page_name("paper.pdf")
+    ('slide', 'page')
+    """
+    return _PAGE_NAMES.get(PurePath(path).suffix.lower(), "page")
+
+
+def has_short_parts(path: str) -> bool:
+    """Whether a passage of the file at `path` often goes over several slides, cells or times.
+
+    >>> has_short_parts("talk.srt"), has_short_parts("paper.pdf")
+    (True, False)
+    """
+    suffix = PurePath(path).suffix.lower()
+    return suffix in _PAGE_NAMES or suffix in _TIMED

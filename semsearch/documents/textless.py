@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from semsearch.types import Document, Omission, Skipped
 from semsearch.utils.quantities import letters_by_kind
 
+NO_TEXT = "no text found in"
+
 
 @dataclass(frozen=True, slots=True)
 class Textless(Skipped):
@@ -33,4 +35,4 @@ def reason(omissions: Sequence[Omission], where: str = "it") -> str:
     ('no text found in it, only script (4,100 letters), picture', 'no text found in it')
     """
     only = letters_by_kind(dict(omissions))
-    return f"no text found in {where}{only and f', only {only}'}"
+    return f"{NO_TEXT} {where}{only and f', only {only}'}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import stat
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from semsearch.utils.writer_lock import LOCK
 
 MAX_BYTES = 10 * 2**20
 MAX_FILES = 100_000  # with more, it is usually the wrong folder
+ON_ITS_WAY = "a mail that is not delivered yet (tmp of a Maildir)"
 VERSION_CONTROL = {".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", "CVS", ".fossil"}
 GENERATED = {"__pycache__", "node_modules"}
 _KINDS = {
@@ -129,6 +131,8 @@ class _Walk:
         self._above = str(self._real_root).rstrip(os.sep) + os.sep
         self._rules = rules
         self._hidden = _hidden_names(rules.include)
+        patterns = [f"(?:{path_regex(each).pattern})" for each in rules.exclude]  # may be a thousand single files
+        self._excluded = re.compile("|".join(patterns) or "(?!)", re.DOTALL)
         self._links: list[_Entry] = []
         self._seen: defaultdict[int, set[int]] = defaultdict(set)  # device -> inodes of every file so far
 
@@ -138,7 +142,10 @@ class _Walk:
         while stack:
             entry = stack.pop()
             try:
-                if entry.is_folder:
+                if entry.is_folder and _is_on_its_way(entry):
+                    with os.scandir(entry.location) as mails:
+                        yield from (Skipped(printable(f"{entry.relative}/{mail.name}"), ON_ITS_WAY) for mail in mails)
+                elif entry.is_folder:
                     stack.extend(sorted(self._inside(entry), key=lambda e: e.relative, reverse=True))
                 elif entry.is_link:
                     self._links.append(entry)
@@ -172,7 +179,7 @@ class _Walk:
     def _is_wanted(self, entry: _Entry, name: str) -> bool:
         if name in VERSION_CONTROL or (name.startswith(".") and not _matches(self._hidden, name)):
             return False
-        if _matches(self._rules.exclude, entry.relative):
+        if self._excluded.match(entry.relative):
             return False
         if self._rules.include and not entry.is_folder and not _matches(self._rules.include, entry.relative):
             return False
@@ -197,6 +204,12 @@ class _Walk:
     def _file(self, entry: _Entry, status: os.stat_result) -> FileEntry | Skipped:
         self._seen[status.st_dev].add(status.st_ino)
         return _checked(entry.location, printable(entry.relative), status, self._rules)
+
+
+def _is_on_its_way(folder: _Entry) -> bool:
+    """Whether it is the `tmp` of a Maildir."""
+    place, name = os.path.split(folder.location)
+    return name == "tmp" and all(Path(place, beside).is_dir() for beside in ("cur", "new"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from semsearch.documents import loaders
 from semsearch.documents.isolation.limits import MIB, Limits
 from semsearch.documents.isolation.messages import Message, TooLarge, packed, packed_item, receive
 from semsearch.documents.isolation.process import resident_bytes
-from semsearch.documents.loaders import Fields, Heartbeat, Place, Span
+from semsearch.documents.loaders import Fields, Heartbeat
 from semsearch.errors import SemsearchError, UsageError
 from semsearch.types import Document, JsonMapping, JsonObject, Skipped
 
@@ -54,9 +54,8 @@ def _answer(head: JsonMapping, results: BinaryIO) -> JsonMapping:
         name: tuple(value) if isinstance(value, list) else value for name, value in head["fields"].items()
     }
     try:
-        at, number, end = head["span"]
         reading = _Reading(results, Limits(**head["limits"]))
-        reading.send(head["loader"], Path(head["path"]), Fields(**fields), Span(Place(at, number), end))
+        reading.send(head["loader"], Path(head["path"]), Fields(**fields))
     except MemoryError:
         return {"kind": "memory"}
     except TooLarge:
@@ -78,11 +77,11 @@ class _Reading:
         self._limits = limits
         self._flushed = time.monotonic()
 
-    def send(self, loader: str, path: Path, fields: Fields, span: Span) -> None:
+    def send(self, loader: str, path: Path, fields: Fields) -> None:
         _limit_memory(self._limits.memory_mb * MIB)
         _limit_processor(self._limits.seconds)
         records = loaders.has_records(loader)
-        for item in loaders.read(loader, path, fields, span=span):
+        for item in loaders.read(loader, path, fields):
             if isinstance(item, Heartbeat):
                 self._results.write(packed({"kind": "alive"}))
             else:

@@ -87,6 +87,7 @@ class Encoder(BaseEncoder):
     list_local = staticmethod(local_models.list_local)
     is_local = staticmethod(local_models.is_local)
     find_local = staticmethod(factory.find_local)
+    shipped_fingerprint = staticmethod(factory.shipped_fingerprint)
     successor = staticmethod(factory.successor)
     pull = staticmethod(local_models.pull)
     remove = staticmethod(local_models.remove)

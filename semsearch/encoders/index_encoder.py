@@ -116,6 +116,10 @@ class LazyEncoder(WrappedEncoder):
             require_local(self._index, str(running))
         if not running:
             return _with_fingerprint(self.fingerprint) or self._unknown()
+        if isinstance(running, str) and self._encoder is None:  # its model is not loaded only to find it another
+            shipped = _encoders().shipped_fingerprint(running)
+            if shipped not in (None, self.fingerprint) and (local := _with_fingerprint(self.fingerprint)):
+                return local
         try:
             model = load(running) if isinstance(running, str) else as_encoder(running)
         except NotFound as error:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from semsearch.chunking.sentences import sentences
+from semsearch.documents.parsing import front_matter
 from semsearch.errors import UsageError
 from semsearch.evaluation.retrieval import averaged
 from semsearch.types import JsonObject, Mode, Query, Results
@@ -34,7 +35,8 @@ def sample_sentences(texts: Iterable[str], sample: int = 200, seed: int = 0) -> 
     for at in rng.permutation(len(passages)).tolist():
         if len(partial) >= sample:
             break
-        parts = [passages[at][start:end].strip() for start, end in sentences(passages[at])]
+        passage = front_matter.behind(passages[at])
+        parts = [passage[start:end].strip() for start, end in sentences(passage)]
         long = [part for part in parts if len(part.split()) >= MIN_WORDS]
         if long:
             chosen = long[int(rng.integers(len(long)))]

@@ -105,9 +105,10 @@ class AsyncIndex:
         *,
         where: Where | None = None,
         values: Mapping[str, object] | None = None,
+        exclude: bool = False,
     ) -> int:
         """`Index.delete`."""
-        return await in_a_thread(partial(self.index.delete, ids, where=where, values=values))
+        return await in_a_thread(partial(self.index.delete, ids, where=where, values=values, exclude=exclude))
 
     async def reembed(self, encoder: EncoderLike | str | None = None, *, keep_old: bool = False) -> ReembedReport:
         """`Index.reembed`."""

@@ -150,6 +150,7 @@ class Index:
         like_files: bool = True,
         encoders: EncoderPool | None = None,
         space: int | None = None,
+        most_characters: int | None = None,
     ) -> Index:
         """The index called `name`, or at the path `name`. Without `encoder` the one it was built with is used.
 
@@ -158,7 +159,8 @@ class Index:
         With `like_files=False`, `like` is never the path of a file, but always a passage or a document: for queries of
         others, who could otherwise have files read. Indexes that are opened with the same pool of `encoders` have one
         encoder in memory, if they were built with the same. `space`: the id of one of the spaces of `info()`, which is
-        then searched with its own encoder, and cannot be written to: to compare encoders.
+        then searched with its own encoder, and cannot be written to: to compare encoders. A search whose hits have more
+        than `most_characters`, of text and of metadata as JSON, raises TooLarge before it has read them all.
 
         Raises NotFound. The encoder is loaded by the first call that needs it, and refused with
         EncoderMismatch if its fingerprint is another than the index was built with.
@@ -172,6 +174,7 @@ class Index:
             query_cache_size=query_cache_size,
             like_files=like_files,
             encoders=encoders,
+            most_characters=most_characters,
         )
         return cls(OpenStore(reader, current))
 
@@ -227,7 +230,7 @@ class Index:
             return self.store.current.searched(lambda searcher: searcher.search(one, own))
         if vector is not None:
             raise UsageError("a vector belongs to one query.", "Search for each query by itself.")
-        if not isinstance(query, Iterable):
+        if isinstance(query, bytes) or not isinstance(query, Iterable):
             raise UsageError(f"a query is a text or a Query, not {query!r}.", 'For example: search("how do I …").')
         several_queries = [self._asked(one, fields) for one in query]
         return self.store.current.searched(lambda searcher: searcher.search_all(several_queries))
@@ -333,13 +336,22 @@ class Index:
         return reading.pages(self._reader, parse_filter(where, values=values), size)
 
     def documents(
-        self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0
+        self,
+        *,
+        path: str | None = None,
+        ids: Sequence[str] | None = None,
+        after: str = "",
+        limit: int = -1,
+        offset: int = 0,
     ) -> list[JsonObject]:
-        """The documents (all, or those of `ids`) by id: id, title, passages, size, time, metadata."""
+        """The documents (all, or those of `ids`) by id: id, title, passages, size, time, metadata.
+
+        To read page by page, name the last id of the page before as `after`: `offset` looks through all before it.
+        """
         last = reading.last_of_page(None if limit == -1 else limit, offset)
         chosen = None if ids is None else several(ids, "documents", "ids", str)
         with self._reader.snapshot():
-            names = self._reader.document_ids(parse_filter(None, path), ids=chosen, limit=last)[offset:]
+            names = self._reader.document_ids(parse_filter(None, path), ids=chosen, after=after, limit=last)[offset:]
             return [row.listed() for row in self._reader.document_rows(names)]
 
     def count(self, where: Where | None = None, *, values: Mapping[str, object] | None = None) -> int:
@@ -362,14 +374,8 @@ class Index:
         """Ids, sorted, of the documents that pass a filter and a path glob, and whose id or title contains each of
         `words` in any case. Raises BadFilter.
         """
-        folded = [word.casefold() for word in several(words, "matching", "words", str)]
-        with self._reader.snapshot():
-            titles = [(row.uri, row.title) for row in self._reader.document_rows()]
-            if condition := parse_filter(where, path, values):
-                allowed = set(self._reader.document_ids(condition))
-                titles = [each for each in titles if each[0] in allowed]
-        texts = ((uri, f"{uri} {title or ''}".casefold()) for uri, title in titles)
-        return [uri for uri, text in texts if all(word in text for word in folded)]
+        some = several(words, "matching", "words", str)
+        return reading.matching(self._reader, parse_filter(where, path, values), some)
 
     def passages(self, document: str) -> list[JsonObject]:
         """The passages that a document was split into, in their order, each as `get` gives it. Raises NotFound."""
@@ -415,7 +421,7 @@ class Index:
         vectors: ArrayLike | None = None,
         errors: Literal["raise", "skip"] = "raise",
     ) -> SyncReport:
-        """Add documents, or replace those with the same id; unchanged ones are left alone.
+        """Add documents, or replace those with the same id, also of this call; unchanged ones are left alone.
 
         `vectors` (n, d) are your own, one for each document, which is then one passage; they are scaled to length 1. An
         index without an encoder needs them. On return they are on disk. A document with a text at which the encoder
@@ -552,19 +558,22 @@ class Index:
         *,
         where: Where | None = None,
         values: Mapping[str, object] | None = None,
+        exclude: bool = False,
     ) -> int:
         """Delete the documents of `ids`, or those that pass `where`; the number deleted.
 
         If `progress` raises, none is deleted. Their files, if any, stay, and a `sync` adds the documents again, on the
-        machine that has the files, unless its rules exclude them. Raises BadFilter, and UsageError where both are given
-        or neither.
+        machine that has the files, unless its rules exclude them: `exclude` adds such rules for each file of which all
+        documents are deleted. Raises BadFilter, and UsageError where both are given or neither.
         """
         if (ids is None) == (where is None):
-            raise UsageError("delete() takes either ids or where.", 'Write delete(["a", "b"]) or delete(where="…").')
+            raise UsageError(
+                "a deletion takes either ids or where.", 'For example ids ["a", "b"], or where "year < 2020".'
+            )
         condition = parse_filter(where, values=values)  # may be refused, so before the lock is taken
         with self.store.writing() as writer:
             names = self._reader.document_ids(condition) if ids is None else several(ids, "delete", "ids", str)
-            return writer.delete(names, progress)
+            return writer.delete(names, progress, exclude=exclude)
 
     def reembed(
         self,

@@ -42,6 +42,18 @@ def last_of_page(limit: int | None, offset: int) -> int:
     return min(offset + limit, LARGEST_ID)  # more than a store can have
 
 
+def matching(reader: StoreReader, condition: Filter | None, words: Sequence[str]) -> list[str]:
+    """The ids of the documents that pass the filter and have each of `words`, in any case, in their id or title."""
+    with reader.snapshot():
+        titles = [(row.uri, row.title) for row in reader.document_rows()]
+        if condition is not None:
+            allowed = set(reader.document_ids(condition))
+            titles = [each for each in titles if each[0] in allowed]
+    folded = [word.casefold() for word in words]
+    texts = ((uri, f"{uri} {title or ''}".casefold()) for uri, title in titles)
+    return [uri for uri, text in texts if all(word in text for word in folded)]
+
+
 def document(stored: Document) -> JsonObject:
     """A document as `Index.get` gives it."""
     return {"document": stored.id, "title": stored.title, "text": stored.text, "metadata": dict(stored.metadata)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,11 +30,12 @@ def states(reader: StoreReader, ids: Sequence[str] | None = None) -> dict[str, D
     }
 
 
-def left_out(reader: StoreReader) -> dict[str, dict[str, int]]:
+def left_out(reader: StoreReader, document: str | None = None) -> dict[str, dict[str, int]]:
     """The result of `Analysis.left_out`, by file."""
     with reader.snapshot():
         prefixes = dict(Roots.of(reader.state().recipe).bases)
-        sources = [source for source in reader.sources() if source.omissions]
+        every = reader.sources() if document is None else _sources(reader, document)
+        sources = [source for source in every if source.omissions]
         alone = reader.document_rows([source.path for source in sources if not source.root])
         present = {row.uri for row in alone if row.source is None}
         return {
@@ -42,6 +43,12 @@ def left_out(reader: StoreReader) -> dict[str, dict[str, int]]:
             for source in sources
             if (source.documents if source.root else source.path in present)
         }
+
+
+def _sources(reader: StoreReader, document: str) -> Iterator[Source]:
+    """What the omissions of a document are on record with: its file, or itself."""
+    for row in reader.document_rows([document]):
+        yield from reader.sources(keys=[("", document)]) if row.source is None else reader.sources(ids=[row.source])
 
 
 def source_of(reader: StoreReader, document: str) -> Source | None:

@@ -157,6 +157,7 @@ class Ingest:
         stamp: DocumentRow | None,
         adopt: bool = False,
         named: bool = False,
+        again: bool = False,
         vector: Vectors | None = None,
         bookmark: Callable[[], Bookmark | None] = lambda: None,
     ) -> Outcome | Skipped:
@@ -165,10 +166,10 @@ class Ingest:
         `stamp`: that of the stored document with its id, from `stamps`; None for none.
 
         `adopt`: the document has moved here from a file that is gone; it is written again as part of its new file, or
-        it would be deleted with the old one. `named`: its id is the name of a file that is not followed. With a
-        `vector` (1, d) it is one passage. `bookmark` says how far its file
-        has been read; it is called for the last document of a batch. Raises Unreadable for a document that cannot be
-        stored.
+        it would be deleted with the old one. `named`: its id is the name of a file that is not followed. `again`:
+        it replaces one of this run with its id. With a `vector` (1, d) it is one passage. `bookmark` says how far its
+        file has been read; it is called for the last document of a batch. Raises Unreadable for a document that cannot
+        be stored.
         """
         if stamp is not None and origin is not None and self._annotated:
             stored = next(iter(self._writer.reader.full_documents([document.id])), None)
@@ -176,7 +177,11 @@ class Ingest:
         metadata = check_new(document, new_id=stamp is None and origin is None and not named)
         self.settle(at_once=True)
         if self.visited.has(document.id, stamp):
-            return already_used(document, origin, self.visited.file(document.id))
+            if not again:
+                return already_used(document, origin, self.visited.file(document.id))
+            self.flush(last=False)
+            self.settle()
+            stamp = next(iter(self._writer.reader.document_rows([document.id])), None)
         same_text = stamp is not None and stamp.sha256 == text_hash(document.text)
         outcome = _outcome(document, stamp, adopt, same_text=same_text)
         force = self._force or vector is not None

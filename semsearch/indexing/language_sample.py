@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -32,14 +33,18 @@ class LanguageSample:
 
     def unread(self, languages: Collection[str]) -> float:
         """The share of texts in other languages than these, in 0 … 1; 0 where an encoder states no languages."""
-        unread = [not detection.is_readable(text, languages) for text in self.texts]
-        return sum(unread) / len(unread) if unread else 0.0
+        return len(_unreadable(self.texts, tuple(languages))) / len(self.texts) if self.texts else 0.0
 
     def others(self, languages: Collection[str]) -> str:
         """The names of the languages of texts that are in none of `languages`, the most frequent first."""
-        counts = Counter(detection.language(text) for text in self.texts if not detection.is_readable(text, languages))
+        counts = Counter(map(detection.language, _unreadable(self.texts, tuple(languages))))
         codes = [code for code, _ in counts.most_common(detection.MOST) if code]
         return detection.listed(codes) if codes else "other languages"
+
+
+@lru_cache(maxsize=16)  # a page asks again with every letter that is typed
+def _unreadable(texts: tuple[str, ...], languages: tuple[str, ...]) -> list[str]:
+    return [text for text in texts if not detection.is_readable(text, languages)]
 
 
 def of_files(paths: Sequence[Path], options: SyncOptions) -> LanguageSample:

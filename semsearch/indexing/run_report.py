@@ -4,14 +4,18 @@ out, and warnings.
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Literal, TypeAlias, TypedDict, get_args
 
+from semsearch.documents.loaders import Exceeded, Fields, Limits
 from semsearch.documents.textless import Textless
+from semsearch.errors import Unreadable
+from semsearch.stores.protocol import StoreReader
 from semsearch.types import EncoderProtocol, JsonObject, Omission, Skipped
 from semsearch.utils.untrusted import shortened
 
@@ -28,7 +32,7 @@ class LeftOut(TypedDict):
 class RunReport:
     """The outcomes of a run's documents, the skipped ones with the reasons, and warnings.
 
-    `refused`: the files that were too costly to read, as `refusals` records them.
+    `refused`: the files that were too costly to read, as `Refusals` records them.
     """
 
     def __init__(self, encoder: EncoderProtocol) -> None:
@@ -91,3 +95,32 @@ class RunReport:
             "cut_passages": truncation.passages - self._truncation.passages,
             "cut_tokens": truncation.tokens - self._truncation.tokens,
         }
+
+
+class Refusals:
+    """Files that were too costly to read, recorded in the reports of runs, so that no later run pays for them again.
+
+    Those recorded since the last run over all that the index follows count. `limits` are those of this run. A file is
+    known by its content: under another name it is the same file. It is read again when its content, the limits or the
+    query of an SQLite file have changed, and under `--force`.
+    """
+
+    def __init__(self, reader: StoreReader, limits: Limits) -> None:
+        self.limits = limits
+        self._reasons: dict[str, str] = {}
+        for run in reader.runs():
+            self._reasons = {**{each["file"]: each["reason"] for each in run.get("refused", ())}, **self._reasons}
+            if run.get("whole", True):
+                break
+
+    def check(self, sha256: str, loader: str, fields: Fields) -> None:
+        """Raises Exceeded, with the reason recorded, for a file that was refused before."""
+        if reason := self._reasons.get(self._key(sha256, loader, fields)):
+            raise Exceeded(reason)
+
+    def record(self, sha256: str, loader: str, fields: Fields, error: Unreadable) -> JsonObject:
+        """The entry for the report of this run."""
+        return {"file": self._key(sha256, loader, fields), "reason": error.message}
+
+    def _key(self, sha256: str, loader: str, fields: Fields) -> str:
+        return json.dumps([sha256, loader, *astuple(self.limits), fields.sql])

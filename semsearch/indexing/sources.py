@@ -6,10 +6,10 @@ their own name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from semsearch.chunking.splitter import Splitter
 from semsearch.documents import walk
@@ -18,7 +18,7 @@ from semsearch.documents.walk import FileEntry, Rules, guard
 from semsearch.errors import Corrupt, NotFound, UsageError
 from semsearch.stores import drivers
 from semsearch.stores.records import Source
-from semsearch.types import Skipped
+from semsearch.types import JsonObject, Skipped
 
 SMALL = 2**16  # bytes of a file that is read in a moment: a long note has some thousand words
 
@@ -54,13 +54,13 @@ class Root:
     fields: Fields = field(default_factory=Fields)
 
     @classmethod
-    def from_json(cls, recorded: dict[str, Any]) -> Root:
+    def from_json(cls, recorded: JsonObject) -> Root:
         """The inverse of `asdict`: from the recipe."""
         rules, fields = Rules(**_with_tuples(recorded["rules"])), Fields(**_with_tuples(recorded["fields"]))
         return cls(recorded["path"], rules, recorded["kind"], fields)
 
 
-def _with_tuples(recorded: dict[str, Any]) -> dict[str, Any]:
+def _with_tuples(recorded: JsonObject) -> JsonObject:
     """JSON has lists where these types have tuples."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in recorded.items()}
 
@@ -77,7 +77,7 @@ class Roots:
     taken: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, recipe: dict[str, Any]) -> Roots:
+    def of(cls, recipe: JsonObject) -> Roots:
         """The sources recorded in the recipe of an index. Raises Corrupt for a recipe that makes no sense."""
         try:
             roots = tuple(Root.from_json(root) for root in recipe.get("roots", ()))
@@ -92,7 +92,7 @@ class Roots:
             ) from error
         return followed
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """The part of a recipe from which `of` makes the same sources."""
         return {"roots": [asdict(root) for root in self.roots], "bases": dict(self.bases)}
 
@@ -125,6 +125,20 @@ def free_prefix(folder: str, taken: Collection[str]) -> str:
     return next(name for name in names if name not in taken)
 
 
+def excluding(files: Iterable[Source], recipe: JsonObject) -> JsonObject:
+    """The recipe with rules that leave these files out; a file that is a root itself is no longer followed."""
+    roots = Roots.of(recipe).roots
+    for file in files:
+        place = Path(file.root, file.path)
+        for at, root in enumerate(roots):
+            if place.is_relative_to(root.path):
+                name = re.sub(r"[*?[]", "?", place.relative_to(root.path).as_posix())
+                rules = replace(root.rules, exclude=(*root.rules.exclude, f"/{name}"))
+                roots = (*roots[:at], *([] if name == "." else [replace(root, rules=rules)]), *roots[at + 1 :])
+                break
+    return recipe if roots == Roots.of(recipe).roots else {**recipe, "roots": [asdict(root) for root in roots]}
+
+
 @dataclass(frozen=True, slots=True)
 class Update:
     """One update: the paths to walk (absolute), the options, and the new recipe of the index.
@@ -136,7 +150,7 @@ class Update:
     roots: Roots
     scopes: Sequence[Path]
     options: SyncOptions
-    recipe: dict[str, Any]
+    recipe: JsonObject
     moved: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -151,7 +165,7 @@ def absence(path: Path) -> str:
     return ""
 
 
-def update(paths: Sequence[Path], options: SyncOptions, recipe: dict[str, Any]) -> Update:
+def update(paths: Sequence[Path], options: SyncOptions, recipe: JsonObject) -> Update:
     """The update of an index with this recipe, for these paths, or for all that it follows.
 
     An index that follows nothing can be split again too. Raises UsageError, NotFound, GuardRail.

@@ -26,8 +26,7 @@ from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing import file_reader
 from semsearch.indexing.file_reader import FileHash, FileReader, reason
 from semsearch.indexing.ingest import BATCH, BATCH_CHARACTERS, LOOKED_UP, Ingest, already_used, weight
-from semsearch.indexing.refusals import Refusals
-from semsearch.indexing.run_report import Outcome
+from semsearch.indexing.run_report import Outcome, Refusals
 from semsearch.indexing.sources import SourceFile, SyncOptions, Update, absence, below, in_scope, ordered, walked
 from semsearch.indexing.visited import BitSet
 from semsearch.stores.protocol import StoreWriter

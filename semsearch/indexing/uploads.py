@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from semsearch.documents.textless import Textless
 from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing.file_reader import named, reason
 from semsearch.stores.records import text_hash
-from semsearch.types import Document, Skipped
+from semsearch.types import Document, Omission, Skipped
 
 
 def stream_documents(stream: BinaryIO, kind: str, fields: Fields) -> Iterator[Document | Skipped]:
@@ -45,12 +46,20 @@ def file_documents(name: str, stream: BinaryIO, kind: str, fields: Fields) -> It
 
 
 def _reported(items: Iterable[Document | Skipped]) -> Iterator[Document | Skipped]:
-    """The items of a file; one of which no text remains is reported at the end, unless there are other documents."""
+    """The items of a file. What was left out of one without a text counts with its first document; without any, it is
+    reported as skipped.
+    """
     whole, has_documents = None, False
     for item in items:
-        has_documents |= isinstance(item, Document)
         if isinstance(item, Textless) and item.whole:
-            whole = Skipped(item.path, item.reason)
-        yield item
+            whole = item
+            continue
+        if isinstance(item, Document) and whole and not has_documents:
+            counted = Counter(dict(whole.omissions))
+            counted.update(dict(item.omissions))
+            yield replace(item, omissions=tuple(map(Omission._make, counted.items())))
+        else:
+            yield item
+        has_documents |= isinstance(item, Document)
     if whole and not has_documents:
-        yield whole
+        yield replace(whole, whole=False)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import repeat
 from operator import itemgetter
 from pathlib import Path
@@ -84,11 +86,11 @@ class IndexWriter:
                 if vector is not None and not document.text.strip():
                     raise UsageError(f"document {document.id!r} has a vector and no text.", "A hit shows a text.")
                 if errors == "skip":
-                    _put(run, document, stamp, vector)
+                    _put(run, document, stamp, vector, again=True)
                     continue
                 _require_own(document, stamp)
                 try:
-                    run.report.count(run.put(document, stamp=stamp, vector=vector))
+                    run.report.count(run.put(document, stamp=stamp, again=True, vector=vector))
                 except Unreadable as error:
                     raise Unreadable(f"document {document.id!r} cannot be stored: {error.message}.") from error
                 if stamp is not None and stamp.metadata:
@@ -181,17 +183,21 @@ class IndexWriter:
             self._record(lambda recipe: {**recipe, "resplit": recipe["splitter"] != split})
         return self._report(run, whole=not paths or resplit)
 
-    def delete(self, ids: Iterable[str], progress: Callable[[Progress], None]) -> int:
+    def delete(self, ids: Iterable[str], progress: Callable[[Progress], None], *, exclude: bool) -> int:
         uris, deleted = list(dict.fromkeys(ids)), 0
         with self._writer.transaction():
-            owners = {row.source for row in self._reader.document_rows(uris) if row.source is not None}
-            files = list(self._reader.sources(ids=sorted(owners)))  # read again by the next run
-            self._writer.put_sources([replace(source, size=UNFINISHED, bookmark=None) for source in files])
+            owned = Counter(row.source for row in self._reader.document_rows(uris) if row.source is not None)
+            files = list(self._reader.sources(ids=sorted(owned)))
+            excluded = [file for file in files if exclude and file.root and owned[file.id] == file.documents]
+            self._record(partial(sources.excluding, excluded))
+            again = [file for file in files if file not in excluded]  # is read by the next run
+            self._writer.put_sources([replace(file, size=UNFINISHED, bookmark=None) for file in again])
             for at in range(0, len(uris), DELETED_AT_ONCE):
                 progress(Progress(at, len(uris), "documents"))
                 some = uris[at : at + DELETED_AT_ONCE]
                 notes = [source.id for source in self._reader.sources(keys=[("", uri) for uri in some])]
                 deleted += self._writer.delete(some, sources=notes)
+            self._writer.delete(sources=[file.id for file in excluded])
         update_vector_index(self._writer, self._space, self._backend(self._reader.state().recipe))
         return deleted
 
@@ -351,6 +357,7 @@ def _put(
     vector: Vectors | None = None,
     *,
     named: bool = False,
+    again: bool = False,
 ) -> bool:
     """Put a document, or record why it is skipped; whether it is in the index now."""
     if isinstance(item, Document | Textless):
@@ -363,7 +370,7 @@ def _put(
         run.report.skip(Skipped(item.id, "its id belongs to a document of a followed folder already"))
     else:
         try:
-            outcome = run.put(item, stamp=stamp, vector=vector, named=named)
+            outcome = run.put(item, stamp=stamp, vector=vector, named=named, again=again)
         except Unreadable as error:
             outcome = Skipped(item.id, error.message)
         run.report.count(outcome)

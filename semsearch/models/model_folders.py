@@ -26,7 +26,7 @@ from semsearch.types import JsonObject
 from semsearch.utils import user_cache
 
 ASSETS = Path(__file__).parent / "assets"
-SUCCESSORS = {"cot-minilm": "cot-small"}  # of encoders that came with semsearch once, for indexes that name them
+SUCCESSORS = {"cot-minilm": "default"}  # of encoders that came with semsearch once, for indexes that name them
 
 
 def catalogue() -> dict[str, JsonObject]:

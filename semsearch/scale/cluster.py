@@ -1,7 +1,6 @@
 """The connection to a Ray cluster, and whether a job fits into it.
 
-Ray waits for ever, without an error, where actors take every processor and reading gets none
-(https://github.com/ray-project/ray/issues/44687). So a job that could not go on is refused before it begins.
+Ray waits for ever, without an error, for room for an actor. So a job that could not begin is refused.
 """
 
 from __future__ import annotations
@@ -25,10 +24,8 @@ from semsearch.utils.untrusted import one_line
 
 Ray: TypeAlias = Any  # the package, and what it gives: it has no types
 
-NAMESPACE = "semsearch"
 REACH_SECONDS = 5.0
 STDERR = 2  # its file
-STALL_SECONDS = 300.0
 START = "Start one: ray start --head. Or name its address: --ray-address HOST:PORT."
 TOKEN = "Set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN (or RAY_AUTH_TOKEN_PATH) to the token of the cluster."
 _ADDRESS = re.compile(r"(?P<host>\[[^\]]+\]|[^:/]+):(?P<port>\d{1,5})")
@@ -36,47 +33,20 @@ _ADDRESS = re.compile(r"(?P<host>\[[^\]]+\]|[^:/]+):(?P<port>\d{1,5})")
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """How a job runs on Ray.
-
-    address: auto or HOST:PORT. workers: the least and the most actors; None for the most: as many as
-    fit. cpus, gpus: of an actor. stall_seconds: after so long without a result the job ends with an error.
-    """
+    """How a job runs on Ray. address: auto or HOST:PORT. workers: as many as fit for None. cpus, gpus: of a worker."""
 
     address: str = "auto"
-    least: int = 1
-    most: int | None = None
+    workers: int | None = None
     cpus: float = 1.0
     gpus: float = 0.0
-    stall_seconds: float = STALL_SECONDS
 
     def __post_init__(self) -> None:
-        if self.address.startswith("ray://"):  # Ray Client has no core worker, which Ray Data needs (2.60)
-            raise UsageError(
-                f"{self.address} leads into a cluster from outside, and Ray Data runs inside one only.",
-                "Run the command on a machine of the cluster, with --ray-address auto.",
-            )
         if self.address != "auto" and not _ADDRESS.fullmatch(self.address):
-            raise UsageError(f"{self.address!r} is no address of a Ray cluster.", "Write auto or HOST:PORT.")
-        if self.least < 1 or (self.most is not None and self.most < self.least):
-            raise UsageError(
-                f"workers from {self.least} to {self.most} make no sense.", "Write --workers 4, or 2:8: least and most."
-            )
-        numbers = {"cpus-per-worker": self.cpus, "gpus-per-worker": self.gpus or 1, "stall-after": self.stall_seconds}
-        for option, number in numbers.items():
+            fix = "Write auto or HOST:PORT, on a machine of the cluster."
+            raise UsageError(f"{self.address!r} is no address of a Ray cluster.", fix)
+        for option, number in {"cpus-per-worker": self.cpus, "gpus-per-worker": self.gpus or 1}.items():
             if not 0 < number < float("inf"):
                 raise UsageError(f"--{option}: {number:g} is no number above 0.", "Leave it out for the usual one.")
-
-
-def workers(text: str) -> tuple[int, int]:
-    """The least and the most actors that `text` says. Raises UsageError.
-
-    >>> workers("4"), workers("2:8")
-    ((4, 4), (2, 8))
-    """
-    match = re.fullmatch(r"(\d+)(?::(\d+))?", text.strip())
-    if match is None:
-        raise UsageError(f"--workers: {text!r} is not a number of workers.", "Write 4, or 2:8 for 2 to 8.")
-    return int(match[1]), int(match[2] or match[1])
 
 
 @contextmanager
@@ -91,7 +61,7 @@ def connected(engine: Engine) -> Iterator[Ray]:
     said: list[str] = []
     try:
         with _captured(said):
-            ray.init(engine.address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR)
+            ray.init(engine.address, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:
         raise _not_connected(engine.address, error, " ".join(said)) from error
     with redirect_stdout(sys.stderr):  # Ray prints that a worker has died, some of it when it ends
@@ -105,38 +75,34 @@ def connected(engine: Engine) -> Iterator[Ray]:
 
 
 def imported() -> Ray:
-    """The package Ray with Ray Data. Raises MissingExtra."""
+    """The package Ray. Raises MissingExtra."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # of what goes wrong Ray raises what matters
     try:
-        ray = import_module("ray")
-        import_module("ray.data")
+        return import_module("ray")
     except ImportError as error:
         raise MissingExtra("--engine ray", "scale", "Ray") from error
-    return ray
 
 
-def most_workers(engine: Engine, nodes: Sequence[dict[str, float]]) -> int:
-    """The most actors that the job may have on nodes with these resources ("CPU", "GPU"): as many as fit, unless said.
+def workers(engine: Engine, nodes: Sequence[dict[str, float]]) -> int:
+    """The workers of a job on nodes with these resources ("CPU", "GPU"). Raises UsageError where they do not fit.
 
-    Raises UsageError where the least do not fit.
-
-    >>> most_workers(Engine(least=2), [{"CPU": 2.0}, {"CPU": 2.0}])
+    >>> workers(Engine(), [{"CPU": 2.0}, {"CPU": 2.0}])
     4
     """
     fit = sum(_slots(engine, node) for node in nodes)
-    cpus = sum(node.get("CPU", 0.0) for node in nodes)
-    if engine.least > fit:
+    number = engine.workers or max(1, fit)
+    if number > fit:
         gpus = f" and {engine.gpus:g} GPUs" if engine.gpus else ""
-        has = f"{cpus:g} processors on {len(nodes)} nodes"
+        has = f"{sum(node.get('CPU', 0.0) for node in nodes):g} processors on {len(nodes)} nodes"
         if engine.gpus:
             has += f" and {sum(node.get('GPU', 0.0) for node in nodes):g} GPUs"
         raise UsageError(
-            f"{engine.least} workers with {engine.cpus:g} processors{gpus} each do not fit: the cluster has {has}. "
+            f"{number} workers with {engine.cpus:g} processors{gpus} each do not fit: the cluster has {has}. "
             "Ray would wait for ever.",
             f"Choose fewer: --workers {fit}." if fit else "Choose --cpus-per-worker below what a node has, or add one.",
         )
-    return fit if engine.most is None else engine.most  # the cluster may grow; Ray Data adds actors as it does
+    return number
 
 
 def _slots(engine: Engine, node: dict[str, float]) -> int:

@@ -11,26 +11,25 @@ from semsearch.documents import loaders
 from semsearch.errors import Unreadable
 from semsearch.indexing import file_reader, sources
 from semsearch.indexing.sources import SourceFile
-from semsearch.scale.keys import DocumentKeys, document_key
-from semsearch.scale.parts import documents
-from semsearch.scale.shards import File, Piece
+from semsearch.scale.keys import document_key
+from semsearch.scale.parts import File
 from semsearch.stores.protocol import StoreReader
-from semsearch.stores.records import UNFINISHED, Source, text_hash
+from semsearch.stores.records import UNFINISHED, UNSURE, Source
 from semsearch.types import Skipped
 
 
 @dataclass
 class Input:
-    """The files to embed, as sources of a store too, and the keys of documents in them that are stored already."""
+    """The files to embed, and the keys of documents in them that are stored already."""
 
     files: list[File] = field(default_factory=list)
-    sources: list[Source] = field(default_factory=list)
-    stored: list[bytes] = field(default_factory=list)  # the keys of a file, one after the other
+    stored: list[bytes] = field(default_factory=list)
 
     def add(self, one: SourceFile) -> None:
         """A file to embed."""
-        self.files.append(_file(one))
-        self.sources.append(one.source)
+        root, now = one.naming.root, one.entry
+        fields = replace(root.fields, max_bytes=root.rules.max_bytes)
+        self.files.append(File(one.uri, now.location, now.size, root.kind, fields))
 
 
 def of_index(update: sources.Update, reader: StoreReader) -> Input:
@@ -47,10 +46,7 @@ def of_index(update: sources.Update, reader: StoreReader) -> Input:
             if _is_stored(one, stored):
                 continue
             stamps = reader.document_rows(source=stored.id)
-            keys = DocumentKeys.joined(document_key(stamp.uri, stamp.sha256, stamp.title) for stamp in stamps)
-            if len(keys) and _all_stored(_file(one), keys):
-                continue
-            job.stored.append(keys.keys.tobytes())
+            job.stored += [document_key(stamp.uri, stamp.sha256, stamp.title) for stamp in stamps]
         job.add(one)
     for one in _not_moved(new, update, reader, there, unseen):
         job.add(one)
@@ -96,12 +92,6 @@ def _walked(update: sources.Update, unseen: list[Path]) -> Iterator[SourceFile]:
     return (item for item in items if not isinstance(item, Skipped))
 
 
-def _file(one: SourceFile) -> File:
-    root = one.naming.root
-    fields = replace(root.fields, max_bytes=root.rules.max_bytes)
-    return File(one.uri, one.entry.location, one.entry.size, root.kind, fields)
-
-
 def _is_stored(one: SourceFile, stored: Source) -> bool:
     """Whether a file has the size and time, or the content, that it had when all of it was stored."""
     root, now = one.naming.root, one.entry
@@ -110,14 +100,9 @@ def _is_stored(one: SourceFile, stored: Source) -> bool:
     try:
         if stored.loader != loaders.loader_for(now.path, root.kind):
             return False
-        if stored.size != now.size:
+        if stored.size not in (now.size, UNSURE):
             return False
-        return stored.mtime_ns == now.mtime_ns or file_reader.file_hash(now.path).sha256 == stored.sha256
+        is_same = (stored.size, stored.mtime_ns) == (now.size, now.mtime_ns)
+        return is_same or file_reader.file_hash(now.path).sha256 == stored.sha256
     except Unreadable:
         return False
-
-
-def _all_stored(file: File, keys: DocumentKeys) -> bool:
-    """Whether the vectors of all documents of a file are there: records were removed, cannot be read, or other facts
-    about them have changed."""
-    return all(document_key(one.id, text_hash(one.text), one.title) in keys for one in documents(Piece(file)))

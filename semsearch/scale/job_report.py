@@ -10,15 +10,14 @@ from semsearch.utils.quantities import count
 
 @dataclass
 class JobReport:
-    """What a job came to. `before`: documents that had arrived already. changed: of the documents, those replaced.
+    """What a job came to. `before`: documents that had arrived already.
 
     worker_seconds: the time that actors spent on parts; seconds: from the beginning until the last answer; cores, gpus:
-    of an actor. written: by the workers, into a store.
+    of an actor.
     """
 
     before: int = 0
     documents: int = 0
-    changed: int = 0
     passages: int = 0
     embedded: int = 0
     cut_passages: int = 0
@@ -27,13 +26,11 @@ class JobReport:
     worker_seconds: float = 0.0
     cores: float = 1.0
     gpus: float = 0.0
-    written: bool = False
     workers: set[str] = field(default_factory=set)
 
     def add(self, answer: Answer) -> None:
         """Count the answer to a part."""
         self.documents += answer.documents
-        self.changed += answer.changed
         self.passages += answer.passages
         self.embedded += answer.embedded
         self.cut_passages += answer.cut_passages

@@ -34,7 +34,7 @@ class CurrentSpace:
     """Follows the store from space to space, or stays with the `chosen` one. Threads may share it.
 
     encoder: that of the caller, None for the one on record; owned: it was loaded for the index, which closes it.
-    encoders: a pool from which loaded ones are borrowed. `query_cache_size` and `like_files` are as for `Index.open`.
+    encoders: a pool from which loaded ones are borrowed. The others are as for `Index.open`.
     """
 
     def __init__(
@@ -47,12 +47,13 @@ class CurrentSpace:
         query_cache_size: int = 0,
         like_files: bool = True,
         encoders: EncoderPool | None = None,
+        most_characters: int | None = None,
     ) -> None:
         self.chosen = chosen
         self._reader = reader
         self._encoder, self._owned = encoder, owned
         self._query_cache_size = query_cache_size
-        self._like_files, self._encoders = like_files, encoders
+        self._like_files, self._encoders, self._most_characters = like_files, encoders, most_characters
         self._following = threading.Lock()
         self._retired: list[LazyEncoder] = []  # of spaces before; a thread may still use one
         with reader.snapshot() as self._seen_version:
@@ -120,4 +121,5 @@ class CurrentSpace:
             pool=self._encoders,
         )
         queries = QueryCache(encoder, self._query_cache_size)
-        return InUse(space, encoder, Searcher(self._reader, space, queries, like_files=self._like_files))
+        most, files = self._most_characters, self._like_files
+        return InUse(space, encoder, Searcher(self._reader, space, queries, like_files=files, most_characters=most))

@@ -36,7 +36,10 @@ def bind(text: str, values: Mapping[str, object]) -> str:
         if name is None:
             return match[0]
         if name not in values:
-            raise BadFilter(f"the filter asks for :{name}, but values has {_listed(values)}.", f"Pass {name!r} too.")
+            raise BadFilter(
+                f"the filter asks for :{name}, and values has {_listed(values)}.",
+                "Pass it, or put quotes around a text.",
+            )
         used.add(name)
         value = values[name]
         return _among(value) if isinstance(value, list | tuple | set | frozenset) else _literal(value)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from semsearch.documents.file_access import FilePresence
+from semsearch.errors import TooLarge
 from semsearch.search import shared_words
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from semsearch.types import Query
 
 FIRST = 4  # passages for each hit, whose documents are looked up first
+READ = 100  # passages that are read at once: each may have metadata of 1 MB
 SHINGLE = 5
 SHARED = 0.9  # one word changed in a passage of 100 leaves 91 of 96 shingles
 
@@ -50,29 +52,38 @@ def collapse(
     own: frozenset[int],
     owners: Mapping[int, int] | None = None,
     certain: int | None = None,
+    most_characters: int | None = None,
 ) -> Collapsed:
     """The best `query.k` of the passages `ranked`, best first, without `own`. Call it inside a snapshot.
 
     `owners`: the documents of all of them, as the reader's method gives them, where they are known. `certain`: only
-    the first so many are sure of their place, so only they become hits, which may be less than there are.
+    the first so many are sure of their place, so only they become hits, which may be less than there are. Raises
+    TooLarge where they have more than `most_characters` before the last one.
     """
     left = [one for one in ranked if one not in own and strengths.get(one, 1.0) >= query.min_strength]
     if owners is None and query.group != "passage" and len(left) > 2 * (first := FIRST * query.k):
-        few = collapse(reader, left, strengths, query, own, reader.owners(left, first=first), certain=first)
+        there = reader.owners(left, first=first)
+        few = collapse(reader, left, strengths, query, own, there, first, most_characters)
         if len(few.hits) == query.k:
             return few
     members = _members(reader, left, query, owners)
     hits: list[CollapsedHit] = []
     gone, presence, sure = 0, FilePresence(), frozenset(ranked[:certain])
     firsts = [one for one in members if one in sure]
-    for start in range(0, len(firsts), query.k):  # most answers need no more than the first k
-        for passage in reader.passages(firsts[start : start + query.k]):
+    step, size = min(query.k, READ), 0  # most answers need no more than the first k
+    for start in range(0, len(firsts), step):
+        for passage in reader.passages(firsts[start : start + step]):
             same = None if query.group != "document" else _same(passage, hits)
             if passage.root is not None and passage.path is not None and presence.is_gone(passage.root, passage.path):
                 gone += len(members[passage.id])
             elif same is not None:
                 hits[same] = replace(hits[same], copies=(*hits[same].copies, passage.document))
             else:
+                if query.rerank is None and len(hits) < query.offset:  # nobody will see it
+                    passage = replace(passage, metadata={}, characters=len(passage.text))
+                if most_characters is not None and size > most_characters:
+                    raise TooLarge(f"the hits have more than {most_characters >> 20} MB.", "Ask for fewer at once.")
+                size += passage.characters
                 more = len(members[passage.id]) - 1
                 hits.append(CollapsedHit(passage, strengths.get(passage.id), more))
             if len(hits) == query.k:

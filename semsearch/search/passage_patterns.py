@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LONGEST = 1000  # characters of a pattern
 READ_AT_ONCE = 2000  # passages
+MULTI_LINE = b"(?m)"  # RE2 has no option for it beside this
 
 
 @lru_cache(maxsize=16)
@@ -29,9 +30,11 @@ def compiled(pattern: str) -> Any:
     options = re2.Options()
     options.log_errors = False
     try:
-        return re2.compile(b"(?m)" + pattern.encode("utf-8", "surrogateescape"), options)
+        return re2.compile(MULTI_LINE + pattern.encode("utf-8", "surrogateescape"), options)
     except (re2.error, UnicodeError) as error:
-        reason = error.args[0].decode("utf-8", "replace") if isinstance(error, re2.error) else "invalid Unicode"
+        reason = "invalid Unicode"
+        if isinstance(error, re2.error):  # which may repeat the pattern
+            reason = error.args[0].replace(MULTI_LINE, b"", 1).decode("utf-8", "replace")
         raise UsageError(
             f"grep is no regular expression of RE2: {reason}.",
             "Write a \\ before a sign that stands for itself; RE2 has neither lookaround nor backreferences.",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 LONGEST = 200_000  # characters of all texts of a query; an encoder reads some thousand of them at most
 MOST_WORDS = 100  # of `must`: each is compared with all documents
 WEIGHTS = 0.001, 1000.0  # beyond them, the other texts of a query or its own would count for nothing
+QUOTES = frozenset('"“”„«»「」『』')
 FIELDS = tuple(QueryFields.__annotations__)
 
 
@@ -46,10 +47,10 @@ def make_query(text: str | Query, fields: QueryFields) -> Query:
 
 def written(where: Where | None, values: Mapping[str, object] | None = None) -> str | None:
     """A filter as text of the filter language, with the values of its names. Raises BadFilter."""
-    if where is None or (isinstance(where, str) and values is None):
+    if where is None:
         if values:
-            raise BadFilter("values are given without a filter.", 'Pass where="year > :year" with them.')
-        return where
+            raise BadFilter("values are given without a filter.", "Pass them with one, such as `year > :year`.")
+        return None
     if isinstance(where, str):
         return search.filter_text.bind(where, values or {})
     if values is not None:
@@ -100,7 +101,7 @@ def check(query: Query, *, has_vector: bool = False) -> None:
         between("alpha", query.alpha, 0, 1, "1 uses only the cosine, 0 only the words.")
     between("the minimum strength", query.min_strength, 0, 1, "Try 0.9.")
     check_abstain(query)
-    _check_parts(query)
+    check_parts(query)
     _check_reranking(query)
     letters = len(query.text) + sum(map(len, query.must)) + sum(len(text) for text, _ in (*query.more, *query.less))
     if letters > LONGEST:
@@ -109,9 +110,10 @@ def check(query: Query, *, has_vector: bool = False) -> None:
             "To find what is like a long text, save it to a file and pass like=FILE.",
             "To find what is like a long text, save it to a file and use --like FILE.",
         )
-    if not (query.text.strip() or query.more or query.like or has_vector):
+    blank = not query.text.strip() or (not QUOTES.isdisjoint(query.text) and not any(map(str.isalnum, query.text)))
+    if blank and not (query.more or query.like or has_vector):
         raise UsageError("the query is empty.", "Pass a text to search for.")
-    if query.mode == "keyword" and not (query.text.strip() or query.more):
+    if query.mode == "keyword" and blank and not query.more:
         raise UsageError("a keyword search needs words.", "Pass a text, or use the semantic mode.")
 
 
@@ -121,14 +123,18 @@ def check_abstain(query: Query) -> None:
     between("abstain", query.abstain, 0.001, 0.5, fix)
 
 
-def _check_parts(query: Query) -> None:
+def check_parts(query: Query) -> None:
     """Raise UsageError for what cannot be in `more`, `less`, `must` and `like`."""
     for name, parts in (("more", query.more), ("less", query.less)):
         for part in parts:
             if not _is_weighted(part):
-                fix = f'Write {name}="diesel" or {name}=[("diesel", 0.5)].'
+                fix = 'For example: "diesel", or [["diesel", 0.5]].'
                 weights = "a weight from {:g} to {:,.0f}".format(*WEIGHTS)
-                raise UsageError(f"{name} takes texts, each alone or with {weights}, not {part!r:.60}.", fix)
+                raise UsageError(
+                    f"{name} takes texts, each alone or with {weights}, not {_shown(part)}.",
+                    fix,
+                    f'For example: --{name} "diesel^0.5".',
+                )
     if len(query.must) > MOST_WORDS:
         raise UsageError(
             f"must has {len(query.must):,} words; {MOST_WORDS} is the most.", "Leave the others to the text."
@@ -159,6 +165,10 @@ def _check_reranking(query: Query) -> None:
             "Pass a text, or leave out rerank.",
             "Pass TEXT, or leave out --rerank.",
         )
+
+
+def _shown(part: object) -> str:
+    return f"{list(part) if isinstance(part, tuple) else part!r:.60}"
 
 
 def _is_weighted(part: object) -> bool:

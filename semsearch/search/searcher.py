@@ -16,12 +16,14 @@ from semsearch import search
 from semsearch.encoders.index_encoder import refuse
 from semsearch.errors import EncodingFailed, NotFound, UsageError
 from semsearch.search import fusion, retrieval
-from semsearch.search.grouping import collapse
+from semsearch.search.grouping import READ, collapse, same_words
 from semsearch.search.query_check import check, parse_filter, texts_to_encode
 from semsearch.stores import null_queries
+from semsearch.stores.filters import And, Field, In, Not
 from semsearch.stores.sql import query_terms
 from semsearch.types import Hit, Results
 from semsearch.utils import strength
+from semsearch.utils.batches import batches
 from semsearch.utils.languages import detection
 from semsearch.utils.late_numpy import np
 from semsearch.utils.quantities import rounded_down
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
     from semsearch.types import Ids, JsonObject, Query, Vectors
     from semsearch.utils.strength import NullDistribution
 
+MOST_ROUNDS = 8  # of such searches of others
+DEEPEST = 1200  # candidates of each channel, read in 0.3 s; where they have too few documents, the others are searched
+LISTED = 3  # of the words and phrases that no passage has
 LIKE_A_TEXT = 30  # tokens of a query that is a vector or an example
 NO_STRENGTH = "Leave out min_strength.", "Leave out --min-strength."  # in Python, and at the command line
 
@@ -60,16 +65,34 @@ class _Answer(NamedTuple):
     warnings: tuple[str, ...]
 
 
+class _Round(NamedTuple):
+    """The hits among some passages, and the documents that crowd out others: they have the best candidates."""
+
+    candidates: Candidates
+    ranking: Ranking
+    grouped: Collapsed
+    depth: int
+    crowding: list[str]
+
+
 class Searcher:
     """Searches one space of one store. Threads may share it.
 
     `queries` encodes the texts; it is not called for a query that needs no vector. `like_files`: an example may be the
-    path of a file.
+    path of a file. `most_characters`: of the hits of a query, as for `Index.open`.
     """
 
-    def __init__(self, reader: StoreReader, space: Space, queries: QueryCache, *, like_files: bool = True) -> None:
+    def __init__(
+        self,
+        reader: StoreReader,
+        space: Space,
+        queries: QueryCache,
+        *,
+        like_files: bool = True,
+        most_characters: int | None = None,
+    ) -> None:
         self._reader = reader
-        self._like_files = like_files
+        self._like_files, self._most_characters = like_files, most_characters
         self._space = space
         self.queries = queries
         self._state: _State | None = None
@@ -147,9 +170,9 @@ class Searcher:
     def _unread(self, query: Query) -> str:
         languages = self._languages()
         text = f"{self._space.name} reads {detection.listed(languages)}, not the language of this query, which was "
-        text += "answered by its words alone, without strengths."
+        text += "answered by its words alone: a hit is likely, not more, where they cover half of the query."
         if query.min_strength:
-            text += " In place of a minimum strength, the words of a hit have to cover half of the query."
+            text += " In place of a minimum strength, other hits are left out."
         return text + detection.advice(languages, "search", f"semsearch reembed {self._reader.name} -m multilingual")
 
     def _to_encode(self, query: Query, *, has_vector: bool = False) -> list[tuple[str, float]]:
@@ -199,10 +222,45 @@ class Searcher:
         return null, () if null is None else detection.likely(text, null.languages)
 
     def _answer(self, query: Query, vector: Vectors | None, state: _State, *, unread: bool = False) -> _Answer:
-        """retrieve → rank → strengths → group, with `vector` (1, d) of the texts and what is like the examples."""
+        """retrieve → rank → strengths → group, with `vector` (1, d) of the texts and what is like the examples.
+
+        Where a few long documents have all of the best candidates, the documents beside them are searched next.
+        """
         target, own, warnings = self._target(query, vector, state)
         allowed, notes = self._allowed(query, state)
-        warnings += notes
+        first = self._round(query, target, own, allowed, state, unread=unread)
+        hits, gone, latest = _hits(query, first, state), first.grouped.gone, first
+        crowding = list(first.crowding)
+        for _ in range(MOST_ROUNDS):
+            if not latest.crowding or len(hits) >= query.k:
+                break
+            others, _ = self._allowed(query, state, crowding)
+            if others is None or not len(others):
+                break
+            rest = replace(query, k=query.k - len(hits), offset=max(0, query.offset - len(hits)))
+            latest = self._round(rest, target, own, others, state, unread=unread)
+            new = _hits(rest, latest, state, hits)
+            if query.group == "document":
+                new = [hit for hit in new if not any(same_words(hit.text, before.text) for before in hits)]
+            hits += [replace(hit, rank=rank) for rank, hit in enumerate(new, 1 + len(hits))]
+            gone += latest.grouped.gone
+            crowding += latest.crowding
+        if gone:
+            warnings.append(f"{gone} passages are hidden: their files are gone. Update the index to remove them.")
+        plan = {**first.candidates.plan, "allowed": None if allowed is None else len(allowed), "depth": first.depth}
+        return _Answer(hits, plan, (*warnings, *notes, *first.candidates.warnings))
+
+    def _round(
+        self,
+        query: Query,
+        target: Vectors | None,
+        own: frozenset[int],
+        allowed: Allowed | None,
+        state: _State,
+        *,
+        unread: bool,
+    ) -> _Round:
+        """The best of these passages, from DEEPEST candidates of each channel or a few times k."""
         depth = retrieval.depth_of(query)
         most = max(1, state.total) if allowed is None else len(allowed)
         while True:  # deeper only where grouping, filters or furniture leave fewer than k
@@ -212,25 +270,41 @@ class Searcher:
                 candidates = search.word_evidence.judged(self._reader, query.text, candidates, only=only)
             strengths = self._strengths(query, candidates, state) if target is not None else {}
             if candidates.fused is not None and strengths:
-                weak = np.array([strengths[one] < likely_from(query) for one in candidates.fused.ids.tolist()])
+                likely = likely_from(query)
+                weak = np.array([strengths[one] < likely for one in candidates.fused.ids.tolist()])
                 candidates = replace(candidates, fused=fusion.weak_last(candidates.fused, weak))
             ranking, grouped, all_text = self._grouped(query, candidates, strengths, own)
             if depth >= most or (len(grouped.hits) == query.k and all_text):
-                break
-            depth *= 4
-        if grouped.gone:
-            warnings.append(
-                f"{grouped.gone} passages are hidden: their files are gone. Update the index to remove them."
+                return _Round(candidates, ranking, grouped, min(depth, most), [])
+            nearest = sorted(candidates.cosine.values(), reverse=True)[:depth]
+            below = query.min_strength and any(
+                strengths.get(one, 1.0) < query.min_strength
+                for one, cosine in candidates.cosine.items()
+                if cosine == nearest[-1]
             )
-        hits = [
-            _hit(rank, one, candidates, ranking, state, likely_from(query)) for rank, one in enumerate(grouped.hits, 1)
-        ]
-        plan = {**candidates.plan, "allowed": None if allowed is None else len(allowed), "depth": min(depth, most)}
-        return _Answer(hits, plan, (*warnings, *candidates.warnings))
+            if depth >= DEEPEST or below:  # all that are farther are weaker still
+                crowding = [] if below else self._crowding(query, ranking, grouped)
+                return _Round(candidates, ranking, grouped, depth, crowding)
+            depth *= 4
 
-    def _allowed(self, query: Query, state: _State) -> tuple[Allowed | None, list[str]]:
-        """The passages that may be hits, None for all; and a warning where none has what is quoted."""
+    def _crowding(self, query: Query, ranking: Ranking, grouped: Collapsed) -> list[str]:
+        """The documents of the candidates; of a search for passages those without a hit."""
+        one_each = {document: passage for passage, document in self._reader.owners(list(ranking.scores)).items()}
+        some = batches(one_each.values(), READ)
+        documents = {passage.document for ids in some for passage in self._reader.passages(ids)}
+        if query.group == "passage":
+            documents -= {hit.best.document for hit in grouped.hits}
+        return sorted(documents)
+
+    def _allowed(self, query: Query, state: _State, without: Sequence[str] = ()) -> tuple[Allowed | None, list[str]]:
+        """The passages that may be hits, None for all; and a warning where none has what is quoted or demanded.
+
+        without: documents of which there are hits already.
+        """
         condition, phrases = parse_filter(query.where, query.path), query_terms.demanded_phrases(query.text)
+        if without:
+            others = Not(In(Field(("document",), builtin=True), tuple(without)))
+            condition = others if condition is None else And((condition, others))
         must = (*query.must, *phrases)
         if query.grep is None:
             allowed = self._reader.allowed(condition, must)
@@ -240,10 +314,19 @@ class Searcher:
                 ids = search.passage_patterns.matching(self._reader, query.grep, condition)
                 self._matching = key, ids
             allowed = self._reader.allowed(condition, must, ids=self._matching[1])
-        if not phrases or allowed is None or len(allowed):
+        if not must or allowed is None or len(allowed):
             return allowed, []
-        listed = ", ".join(f'"{phrase}"' for phrase in phrases)
-        return allowed, [f"no passage that may be a hit has {listed}. Without quotes, its words are searched for."]
+        absent = [
+            one for one in must if (having := self._reader.allowed(condition, (one,))) is not None and not len(having)
+        ]
+        named = absent or must
+        listed = ", ".join(f'"{one}"' for one in named[:LISTED]) + (
+            f" and {len(named) - LISTED} more" if len(named) > LISTED else ""
+        )
+        which = listed if absent or len(must) == 1 else f"all of {listed}"
+        is_quoted = not set(phrases).isdisjoint(absent or must)
+        advice = "Without quotes, its words are searched for." if is_quoted else "To search without it, leave out must."
+        return allowed, [f"no passage that may be a hit has {which}. {advice}"]
 
     def _target(
         self, query: Query, texts: Vectors | None, state: _State
@@ -276,7 +359,8 @@ class Searcher:
         for first in retrieval.steps(query, candidates):
             ranking = retrieval.rank(self._reader, query, candidates, first)
             ranked, certain, last = self._furniture_last(list(ranking.scores), ranking.certain)
-            grouped = collapse(self._reader, ranked, strengths, query, own, ranking.owners, certain)
+            most = self._most_characters
+            grouped = collapse(self._reader, ranked, strengths, query, own, ranking.owners, certain, most)
             if len(grouped.hits) == query.k:
                 break
         return ranking, grouped, not any(hit.best.id in last for hit in grouped.hits)
@@ -332,6 +416,19 @@ def _verdict(query: Query, hits: Sequence[Hit], *, unread: bool, updating: bool)
         return True, warnings
     none = f"no good match: the best strength is {rounded_down(best):.2f}, "
     return False, (*warnings, f"{none}and a likely match has {likely_from(query):g} or more.")
+
+
+def _hits(query: Query, found: _Round, state: _State, before: Sequence[Hit] = ()) -> list[Hit]:
+    """The hits of a round, after those of earlier ones, with scores that still order the list."""
+    ranking, likely = found.ranking, likely_from(query)
+    if before and ranking.parts:
+        lowest, highest = before[-1].score, max(ranking.scores.values(), default=0.0)
+        share = lowest / highest if highest > lowest else 1.0
+        scores = {one: share * score for one, score in ranking.scores.items()}
+        parts = {one: [share * part for part in both] for one, both in ranking.parts.items()}
+        ranking = replace(ranking, scores=scores, parts=parts)
+    grouped = enumerate(found.grouped.hits, 1 + len(before))
+    return [_hit(rank, one, found.candidates, ranking, state, likely) for rank, one in grouped]
 
 
 def _hit(rank: int, group: CollapsedHit, candidates: Candidates, ranking: Ranking, state: _State, likely: float) -> Hit:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from semsearch import search
 from semsearch.chunking.sentences import after_space, sentences
-from semsearch.search.page_names import has_short_parts
+from semsearch.documents.parsing import front_matter
+from semsearch.documents.suffixes import has_short_parts
 from semsearch.stores.sql import lexical_search
 from semsearch.utils.vectors import OWN_VECTORS
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from semsearch.types import Hit, Query, Results
 
 LEAST = 160  # characters: two lines of a page
-FRONT_MATTER = re.compile(r"\s*(---|\+\+\+)[^\S\n]*\n.*?\n(?:\1|\.\.\.)[^\S\n]*(?:\n|$)", re.DOTALL)  # YAML, TOML
 _TABLE_ROW = re.compile(r"[|+]|[^\w\s](?:[^\w\n]*[^\w\s])?[^\S\n]*$", re.MULTILINE)  # or a border, or an underline
 _UNDERLINED = re.compile(r"(?P<title>[^\n]+)\n[^\S\n]*(?P<sign>[=\-~^*+#\"'`_])(?P=sign){2,}[^\S\n]*(?:\n\s*|$)")
 
@@ -99,9 +99,9 @@ def _begin(spans: list[tuple[int, int]], at: int) -> int:
 def _prose(hit: Hit) -> Iterator[tuple[int, int]]:
     """The sentences of a hit without front matter, rows of tables, and underlines with the headings above them."""
     text = hit.text
-    matter = FRONT_MATTER.match(text) if hit.start == 0 else None
+    behind = front_matter.end(text) if hit.start == 0 else 0
     for start, end in sentences(text):
-        start = max(start, matter.end()) if matter else start
+        start = max(start, behind)
         if underlined := _UNDERLINED.match(text, start, end):
             start = underlined.end()
         if text.startswith("#", start) and "\n" not in text[start:end]:

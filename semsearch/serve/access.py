@@ -62,7 +62,10 @@ def parse(specs: Sequence[str], environment: Mapping[str, str]) -> tuple[Token, 
 
 def _token(spec: str, environment: Mapping[str, str]) -> Token:
     name, _, rest = spec.partition(":")
-    right, _, listed = rest.partition(":")
+    right, colon, listed = rest.partition(":")
+    indexes = tuple(listed.split(",")) if colon else ()
+    if not all(map(str.strip, indexes)):
+        raise UsageError(f"{spec} has an empty name of an index.", "Leave out what stands behind the right for all.")
     right = right or "admin"
     if right not in RIGHTS:
         raise UnknownName("right of a token", right, RIGHTS)
@@ -71,7 +74,7 @@ def _token(spec: str, environment: Mapping[str, str]) -> Token:
         problem = "is not set" if not secret else "is not a token"
         fix = "Put 16 or more of the characters A-Z a-z 0-9 . _ ~ + / = - into it."
         raise UsageError(f"the environment variable {name} {problem}.", fix)
-    return Token(secret, Caller(name, right, tuple(one for one in listed.split(",") if one)))
+    return Token(secret, Caller(name, right, indexes))
 
 
 def caller(tokens: Sequence[Token], authorizations: Sequence[str]) -> Caller:

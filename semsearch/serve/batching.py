@@ -19,6 +19,7 @@ import numpy as np
 
 from semsearch.encoders.base import BYTES_PER_TOKEN, BaseEncoder, WrappedEncoder
 from semsearch.encoders.encoder import Encoder
+from semsearch.errors import SemsearchError
 from semsearch.types import Role, TruncationStats
 
 if TYPE_CHECKING:
@@ -165,6 +166,30 @@ class Batcher:
         return [max(0, count + around - self._longest) for count in tokens]
 
 
+class StoppableEncoder(WrappedEncoder):
+    """An encoder that encodes and counts nothing any more, with an error, once `stopping` is set."""
+
+    def __init__(self, model: BaseEncoder, stopping: threading.Event) -> None:
+        self.name, self.fingerprint, self.dim = model.name, model.fingerprint, model.dim
+        self._model, self._stopping = model, stopping
+
+    @property
+    def model(self) -> BaseEncoder:
+        return self._model
+
+    def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
+        self._go_on()
+        return self.model.encode(texts, role=role)
+
+    def count_tokens(self, texts: Sequence[str], /) -> list[int]:
+        self._go_on()
+        return super().count_tokens(texts)
+
+    def _go_on(self) -> None:
+        if self._stopping.is_set():
+            raise SemsearchError("the server is stopping.", "Send it again.")
+
+
 class BatchedEncoder(WrappedEncoder):
     """An encoder whose texts of some `roles` are encoded together with those of other requests.
 
@@ -184,16 +209,21 @@ class BatchedEncoder(WrappedEncoder):
     def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
         if role not in self._roles:
             return self.model.encode(texts, role=role)
-        prepared: dict[str, Encoded] = getattr(self._local, "prepared", {})
-        if len(texts) == 1 and role == "query" and texts[0] in prepared:
-            encoded = prepared[texts[0]]
-        else:
-            encoded = self.batcher.submit(texts, role).result()
+        known = self._known(texts) if role == "query" else None
+        encoded = self.batcher.submit(texts, role).result() if known is None else known
         before = self.truncation
         self._local.stats = TruncationStats(
             before.passages + bool(encoded.truncated), before.tokens + encoded.truncated
         )
         return encoded.vectors
+
+    def count_tokens(self, texts: Sequence[str], /) -> list[int]:
+        known = self._known(texts)
+        return super().count_tokens(texts) if known is None else known.tokens
+
+    def _known(self, texts: Sequence[str]) -> Encoded | None:
+        prepared: dict[str, Encoded] = getattr(self._local, "prepared", {})
+        return prepared.get(texts[0]) if len(texts) == 1 else None
 
     @contextmanager
     def knowing(self, text: str, encoded: Encoded) -> Iterator[None]:

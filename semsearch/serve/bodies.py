@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from semsearch.search.filter_text import LONGEST as LONGEST_FILTER
+from semsearch.search.query_check import LONGEST
 from semsearch.types import Document, Group, JsonObject, Mode, Query, Role
 from semsearch.utils import globs
 
@@ -17,7 +18,7 @@ MOST_FIELDS = 100  # of an object that has fields of its own
 MOST_QUERIES = 1000
 PLAIN = Query()
 ONE, MANY = "one query", "many queries"
-Text = Annotated[str, Field(max_length=1_000_000)]
+Text = Annotated[str, Field(max_length=LONGEST)]
 Name = Annotated[str, Field(max_length=4096)]
 Several = Field(fail_fast=True)  # of a list: the errors of a hundred thousand items would take seconds
 Examples = Field(max_length=MOST_EXAMPLES)
@@ -25,16 +26,22 @@ Weighted = Text | Annotated[tuple[Text, float], Field(strict=False, description=
 Weights = Annotated[list[Weighted], Several, Examples]
 
 
-def _unicode(value: object) -> object:
-    r"""Half of a pair of surrogates, as "\ud83d" in JSON, is no character: no answer could repeat it."""
+def _filters(value: object) -> object:
+    r"""A structure is as long as a filter in words at most: the loop that serves all requests writes it as one.
+
+    Half of a pair of surrogates, as "\ud83d" in JSON, is no character: no answer could repeat it.
+    """
     try:
-        json.dumps(value, ensure_ascii=False, default=str).encode()
+        written = json.dumps(value, ensure_ascii=False, default=str)
+        written.encode()
     except UnicodeEncodeError:
         raise ValueError("a text has an unpaired surrogate, which is no character") from None
+    if len(written) > LONGEST_FILTER:
+        raise ValueError(f"it has {len(written):,} characters; {LONGEST_FILTER:,} is the most")
     return value
 
 
-Structure = Annotated[JsonObject, AfterValidator(_unicode)]
+Structure = Annotated[JsonObject, AfterValidator(_filters)]
 Where = Annotated[str, Field(max_length=LONGEST_FILTER)] | Structure
 Glob = Annotated[str, Field(max_length=globs.LONGEST)]
 
@@ -52,7 +59,7 @@ Passage = Annotated[int, WHOLE]
 class Body(BaseModel):
     """A body without unknown fields."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -146,7 +153,7 @@ class DocumentBody(Body):
 
 
 class AddBody(Body):
-    """Documents to add; those with the same id are replaced."""
+    """Documents to add; one with the same id, also in this request, is replaced."""
 
     documents: Annotated[list[DocumentBody], Several] = Field(min_length=1)
 

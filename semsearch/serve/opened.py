@@ -12,7 +12,9 @@ from pathlib import Path
 from semsearch.encoders.encoder_pool import EncoderPool
 from semsearch.errors import NotFound
 from semsearch.index import Index, admin
-from semsearch.serve.batching import BatchedEncoder
+from semsearch.serve.batching import BatchedEncoder, StoppableEncoder
+
+LONGEST_ANSWER = 2**26  # bytes, besides its longest item
 
 
 @dataclass(slots=True)
@@ -32,8 +34,10 @@ class OpenIndexes:
     them and create them again: a request sees what is there when it comes.
     """
 
-    def __init__(self, home: Path, most: int, encoders: EncoderPool) -> None:
+    def __init__(self, home: Path, most: int, encoders: EncoderPool, stopping: threading.Event | None = None) -> None:
+        """`stopping`: once it is set, a write ends with an error where it would encode more."""
         self.home = home
+        self._stopping = stopping or threading.Event()
         self._most, self._encoders = most, encoders
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._lock = threading.Lock()
@@ -65,7 +69,7 @@ class OpenIndexes:
         """
         with self.reading(name) as index:
             encoder = index.encoder
-            own = encoder.model if isinstance(encoder, BatchedEncoder) else None
+            own = StoppableEncoder(encoder.model, self._stopping) if isinstance(encoder, BatchedEncoder) else None
             with self._turns[name], Index.open(name, home=self.home, encoder=own) as writer:
                 yield writer
 
@@ -106,7 +110,9 @@ class OpenIndexes:
         return used
 
     def _opened(self, name: str) -> Index:
-        return Index.open(name, home=self.home, like_files=False, encoders=self._encoders)
+        return Index.open(
+            name, home=self.home, like_files=False, encoders=self._encoders, most_characters=LONGEST_ANSWER
+        )
 
     def _retire(self, name: str) -> _Open | None:
         """Forget an index; itself, if nobody uses it and it is to be closed now."""

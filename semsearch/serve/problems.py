@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -25,6 +26,7 @@ from semsearch.errors import (
     MissingExtra,
     NotFound,
     SemsearchError,
+    TooLarge,
     Unreadable,
     UsageError,
 )
@@ -33,8 +35,20 @@ from semsearch.types import JsonObject
 
 log = logging.getLogger(__name__)
 NO_FIELDS = ("body", ONE, MANY)  # where an error is, besides the names of fields
+_OF_PYDANTIC = re.compile(r"(?:constrained-|function-|(?:list|dict|tuple)\[|str$)")  # the branch of a union
+IN_PYTHON = {  # what pydantic says in words of Python
+    "Extra inputs are not permitted": "There is no such field",
+    " or object to extract fields from": "",
+    " or instance of DocumentBody": "",
+    "valid dictionary": "valid object",
+    "valid tuple": "valid list",
+    " after validation": "",
+    "Value error, ": "",
+}
+DESCRIBED = "GET /docs describes the request."
 STATUS = {  # the first that fits counts
     NotFound: 404,
+    TooLarge: 413,
     UsageError: 400,
     Unreadable: 422,
     EncoderMismatch: 409,
@@ -69,7 +83,7 @@ def answer(error: SemsearchError, scope: Scope, **more: object) -> JSONResponse:
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": error.message,
-        "code": error.exit_code,
+        "code": UsageError.exit_code if status in (400, 413, 422) else error.exit_code,
         "fix": error.fix,
         "request_id": scope.get("request_id", ""),
         **more,
@@ -129,29 +143,56 @@ def _unexpected(request: Request, error: Exception) -> JSONResponse:
 
 def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    problems = [
-        {"field": _name(part for part in one["loc"] if part not in NO_FIELDS), "problem": str(one["msg"])}
-        for one in error.errors()
-    ]
-    first = problems[0] if problems else {"field": "", "problem": "it is invalid"}
-    place = f"{first['field']}: " if first["field"] else "the body: "
-    wrong = Refused(422, f"{place}{first['problem']}.", "GET /docs describes the request.")
+    errors = list(error.errors())
+    told = [(*described(one), _is_of_type(one)) for one in errors]
+    exact = {place for place, _, is_of_type in told if not is_of_type}  # a value has the wrong type for other kinds
+    others = [(place, problem) for place, problem, is_of_type in told if not (is_of_type and place in exact)]
+    problems = [{"field": place, "problem": problem} for place, problem in others]
+    of_first = [one for one in errors if one["loc"][:2] == errors[0]["loc"][:2]]  # of a field of several kinds, the
+    field, problem = described(max(of_first, key=_closeness))  # one that it comes closest to
+    wrong = Refused(422, f"{field or 'the body'}: {problem}.", DESCRIBED)
     return answer(wrong, request.scope, errors=problems)
 
 
-def _name(parts: Iterable[object]) -> str:
-    """A field by its place. A key of the client may have half a pair of surrogates, which no answer can repeat."""
-    return ".".join(map(str, parts)).encode("utf-8", "backslashreplace").decode()
+def _closeness(error: Mapping[str, Any]) -> tuple[int, bool]:
+    """How far a value got in one kind of a field before this error: a wrong type is the first thing that is seen."""
+    return len(error["loc"]), not _is_of_type(error)
+
+
+def _is_of_type(error: Mapping[str, Any]) -> bool:
+    return str(error.get("type", "")).endswith("_type")
+
+
+def described(error: Mapping[str, Any]) -> tuple[str, str]:
+    """The field that an error of pydantic is about, "" for all of it, and the problem, in words of the client.
+
+    A key of the client may have half a pair of surrogates, which no answer can repeat.
+
+    >>> described({"loc": ("body", "input", "list[constrained-str]", 0), "msg": "Value error, it is too long"})
+    ('input.0', 'it is too long')
+    """
+    parts = [str(part) for part in error["loc"] if part not in NO_FIELDS]
+    name = ".".join(part for part in parts if not _OF_PYDANTIC.match(part))
+    problem = str(error["msg"])
+    for theirs, ours in IN_PYTHON.items():
+        problem = problem.replace(theirs, ours)
+    return name.encode("utf-8", "backslashreplace").decode(), problem
 
 
 def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
         return answer(NotFound("there is no such address.", "GET /docs lists them."), request.scope)
-    refusal = answer(Refused(error.status_code, f"{error.detail}.".replace("..", ".")), request.scope)
-    refusal.headers.update(error.headers or {})
     if error.status_code == 405:
-        refusal.headers["allow"] = ", ".join(_methods(request))
+        allowed = ", ".join(_methods(request))
+        refusal = answer(
+            Refused(405, f"this address does not take {request.method}.", f"It takes {allowed}."), request.scope
+        )
+        refusal.headers["allow"] = allowed
+        return refusal
+    fix = DESCRIBED if error.status_code in (400, 413, 422) else ""
+    refusal = answer(Refused(error.status_code, f"{error.detail}.".replace("..", "."), fix), request.scope)
+    refusal.headers.update(error.headers or {})
     return refusal
 
 

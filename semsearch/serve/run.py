@@ -54,7 +54,11 @@ def begun(arguments: Sequence[str], kind: type[Kind], command: str) -> tuple[Kin
     options = kind.read(arguments[0])
     tokens = access.parse(options.tokens, os.environ)
     check(options)
-    return options, tokens, Service(options)
+    service = Service(options)
+    named = {index for token in tokens for index in token.caller.indexes}
+    for index in sorted(named.difference(service.indexes.names())) if named else ():
+        sys.stderr.write(f"warning: a token is for the index {index!r}, which there is not.\n")
+    return options, tokens, service
 
 
 def answering(app: ASGIApp, service: Service, listening: socket.socket, path: str = "") -> int:

@@ -43,8 +43,9 @@ class Service:
     def __init__(self, options: ServeOptions) -> None:
         self.options = options
         self.metrics = Metrics()
+        self.stopping = threading.Event()  # writes that nobody waits for end then, at the next texts to encode
         self._pool = EncoderPool(lambda model: batched(model, self.metrics.encoded))
-        self.indexes = OpenIndexes(Path(options.home), options.most_open, self._pool)
+        self.indexes = OpenIndexes(Path(options.home), options.most_open, self._pool, self.stopping)
         self.reranker = None if options.reranker is None else Reranker.from_settings(options.reranker)
         self._encoders: dict[str, BatchedEncoder] = {}
         self._readers = ThreadPoolExecutor(READERS, "reading")
@@ -87,8 +88,12 @@ class Service:
         return BatchedEncoder(loaded, shared.batcher, ("query", "passage"))
 
     def stop(self) -> None:
-        """Let every call that has begun finish, then close what is open."""
+        """Let the calls that have begun finish, then close what is open.
+
+        All that somebody waited for has been answered by now, so a write ends where it would encode more.
+        """
         self.ready = False
+        self.stopping.set()
         for pool in (self._writers, self._searchers, self._readers):
             pool.shutdown(wait=True, cancel_futures=False)
         self.indexes.close()
@@ -173,17 +178,33 @@ class Service:
         """
         return await self._in_time(self._readers, call, LESS, request)
 
-    async def write(self, call: Callable[[], T]) -> T:
-        """The result of a call that writes, in another thread. Raises Refused, 504: it goes on then."""
-        return await self._in_time(self._writers, call, "It goes on: look later whether the documents are there.")
+    async def write(self, call: Callable[[], T], request: Request | None = None) -> T:
+        """The result of a call that writes, in another thread. Raises Refused, 504: it goes on then.
+
+        So it does once the client of the request has gone away, until the server stops.
+        """
+        fix = "It goes on: look later whether the documents are there."
+        return await self._in_time(self._writers, call, fix, request, goes_on=True)
 
     async def _in_time(
-        self, pool: ThreadPoolExecutor, call: Callable[[], T], fix: str, request: Request | None = None
+        self,
+        pool: ThreadPoolExecutor,
+        call: Callable[[], T],
+        fix: str,
+        request: Request | None = None,
+        *,
+        goes_on: bool = False,
     ) -> T:
-        return await self._within(asyncio.ensure_future(beside(pool, call)), fix, request)
+        return await self._within(asyncio.ensure_future(beside(pool, call)), fix, request, goes_on=goes_on)
 
-    async def _within(self, work: asyncio.Future[T], fix: str, request: Request | None = None) -> T:
-        """The result of `work` in time. With its request, it leaves the queue where nobody waits for it any more."""
+    async def _within(
+        self, work: asyncio.Future[T], fix: str, request: Request | None = None, *, goes_on: bool = False
+    ) -> T:
+        """The result of `work` in time.
+
+        With its request it is not waited for once the client has gone away. It leaves the queue then, unless it goes
+        on.
+        """
         leaving = [] if request is None else [asyncio.ensure_future(_gone(request))]
         first: list[asyncio.Future[T] | asyncio.Future[None]] = [work, *leaving]
         try:
@@ -195,7 +216,7 @@ class Service:
             return work.result()
         # a late error is taken note of, as it would be logged as never retrieved
         work.add_done_callback(lambda late: late.cancelled() or late.exception())
-        if request is not None:
+        if request is not None and not goes_on:
             work.cancel()
         if any(each.done() and not each.cancelled() for each in leaving):
             raise ClientDisconnect

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
+from semsearch.documents.parsing import front_matter
 from semsearch.documents.parsing.json_size import MOST_NESTED, MOST_VALUES, has_too_many_values, is_nested_deeper
 from semsearch.errors import SemsearchError, Unreadable
 from semsearch.stores.records import Entry, check_document
@@ -73,13 +74,17 @@ def checked(entry: Entry, dim: int) -> Entry:
 
 
 def furniture(document: Document, passages: Sequence[Passage]) -> list[int]:
-    """The positions of the passages that stand last in every answer: its loader says so, or they list pages."""
-    marks = document.marks
+    """The positions of the passages that stand last in every answer: its loader says so, or they list pages, or have
+    nothing but front matter.
+    """
+    marks, behind = document.marks, front_matter.end(document.text)
     starts = [mark.start for mark in marks] if any(mark.furniture for mark in marks) else []
     return [
         position
         for position, part in enumerate(passages)
-        if ((at := bisect_right(starts, part.start)) and marks[at - 1].furniture) or _lists_pages(part.text)
+        if ((at := bisect_right(starts, part.start)) and marks[at - 1].furniture)
+        or part.end <= behind
+        or _lists_pages(part.text)
     ]
 
 

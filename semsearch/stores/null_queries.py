@@ -1,6 +1,7 @@
 """Null queries: what an index is asked to find out what the best hits of a question reach that it cannot answer.
 
-A file of utils/languages/questions has a subject of daily life, science or law a line, as keywords and as a sentence.
+A file of utils/languages/questions has a subject a line, as keywords and as a sentence: by turns one of daily life, and
+one of science, technology, law or the humanities.
 Few collections cover more than a handful of them. Each language has a file, since texts of one language are near each
 other for most encoders; its name is the code of ISO 639-1.
 """

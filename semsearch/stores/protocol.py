@@ -281,7 +281,7 @@ class StoreWriter(Opened, Protocol):
         """
 
     def update_vector_index(self, space: int, backend: str, *, when: Rebuild = "due") -> None:
-        """Rebuild the vector index where that is due. backend: a name, or "auto".
+        """Rebuild the vector index where that is due. backend: a name, or "auto", with which few vectors need none.
 
         While a run goes on, "grown" rebuilds it only for the sake of many newer vectors, and "doubled" only if there
         are as many newer ones as others; both are quickly found out.

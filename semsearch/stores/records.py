@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from semsearch import types
+from semsearch.documents.parsing.json_size import MOST_DIGITS, has_longer_number
 from semsearch.errors import Unreadable, UsageError
 from semsearch.stores.plain_values import plain, plain_or_text
 from semsearch.utils.passage_context import embedded
@@ -32,6 +33,8 @@ UNSURE = -2  # the next run compares the content
 MOST_RUNS = 100  # whose reports are kept
 Numbered: TypeAlias = Literal["documents", "passages", "sources", "spaces"]  # what a copy keeps the numbers of
 HASH = 32  # hex digits: 128 bits of a SHA-256; a store of a million sentences has two million of them
+LONG_NUMBER = f"a whole number of more than {MOST_DIGITS} digits, which no interface reads; store it as text"
+_MANY_DIGITS = re.compile(rf"(?<!\d)\d{{{MOST_DIGITS + 1}}}")  # tried once a number, not at each of its digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +187,10 @@ class DocumentRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredPassage:
-    """A passage with all that a hit shows. `root` and `path` are those of its source; None without one."""
+    """A passage with all that a hit shows. `root` and `path` are those of its source; None without one.
+
+    characters: of its text, and of the metadata as JSON.
+    """
 
     id: int
     document: str
@@ -198,6 +204,7 @@ class StoredPassage:
     title: str | None
     root: str | None
     path: str | None
+    characters: int
 
     def embedded(self, *, with_context: bool) -> str:
         """The text that is embedded for it, as when it was stored."""
@@ -251,14 +258,18 @@ def to_json(value: object) -> str:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ValueError) and "float" in str(error):
-        return "nan and infinity are no numbers in JSON: leave the key out, or store None"
+        return "NaN and infinity are no numbers in JSON: leave the key out"
+    if isinstance(error, ValueError) and "digits" in str(error):  # the limit of the interpreter, which is higher
+        return LONG_NUMBER
     return str(error)
 
 
 def _metadata(metadata: Mapping[str, object]) -> str:
     """Metadata as JSON. Raises Unreadable, with the key."""
+    if not all(isinstance(key, str) for key in metadata) and len(set(map(str, metadata))) < len(metadata):
+        raise Unreadable("two keys of its metadata are the same as text, as 1 and '1' are")
     try:
-        return to_json(dict(metadata))
+        encoded = to_json(dict(metadata))
     except Unreadable:
         for key, value in metadata.items():
             try:
@@ -266,6 +277,12 @@ def _metadata(metadata: Mapping[str, object]) -> str:
             except Unreadable as error:
                 raise Unreadable(f"metadata {key!r}: {error.message}") from error
         raise
+    # a run of so many has one at every so many-th place: most metadata need no search
+    if any(map(str.isdecimal, encoded[MOST_DIGITS :: MOST_DIGITS + 1])) and _MANY_DIGITS.search(encoded):
+        for key, value in metadata.items():
+            if has_longer_number(value):
+                raise Unreadable(f"metadata {key!r}: {LONG_NUMBER}")
+    return encoded
 
 
 def check_document(document: Document) -> str:

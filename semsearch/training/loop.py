@@ -108,6 +108,8 @@ class Loop:
         """Train to the last step, or until `patience` is at an end. A signal stops the run after the current step."""
         started, saved = time.monotonic() - self.state.seconds, time.monotonic()
         with deferred_signals() as stop:
+            if self.patience and not self.state.step:
+                self._score()  # for the record
             while not self._is_over() and not stop:
                 loss = self.step()
                 self.average.update(self.state.step)
@@ -209,13 +211,19 @@ class Loop:
         indices = order(len(self.dataset), self.schedule.seed, epoch)
         return indices[at * self.schedule.batch_size : (at + 1) * self.schedule.batch_size]
 
+    def _score(self) -> float | None:
+        """The score of the encoder, added to the metrics; None where there is no validation."""
+        if self.validation is None:
+            return None
+        score = self.validation.score(self.model.encode)
+        runs.append_metrics(self.home, {"step": self.state.step, "dev": score, "measure": self.validation.measure})
+        return score
+
     def _validate(self) -> None:
         """Score the encoder; save it where it is the best so far, or where there is no validation."""
         step, best = self.state.step, self.state.best
         with self.average.applied():
-            score = None if self.validation is None else self.validation.score(self.model.encode)
-            if self.validation is not None:
-                runs.append_metrics(self.home, {"step": step, "dev": score, "measure": self.validation.measure})
+            score = self._score()
             self.state = replace(self.state, score=score)
             if score is None or best is None or score > best:
                 self.state = replace(self.state, best=score, best_step=step)

@@ -15,14 +15,18 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-def letters_by_kind(numbers: Mapping[str, int]) -> str:
-    """What was left out: kinds with their letters, those with the most first.
+def letters_by_kind(numbers: Mapping[str, int], most: int | None = None) -> str:
+    """What was left out: kinds with their letters, those with the most first; beyond the first `most` their number.
 
     >>> letters_by_kind({"picture": 0, "script": 4100, "navigation": 12300})
     'navigation (12,300 letters), script (4,100 letters), picture'
+    >>> letters_by_kind({"picture": 0, "script": 4100, "navigation": 12300}, most=1)
+    'navigation (12,300 letters), 2 other kinds'
     """
     kinds = sorted(numbers.items(), key=lambda kind: -kind[1])
-    return ", ".join(f"{kind} ({count(letters, 'letter')})" if letters else kind for kind, letters in kinds)
+    shown = [f"{kind} ({count(letters, 'letter')})" if letters else kind for kind, letters in kinds[:most]]
+    more = [count(len(kinds) - len(shown), "other kind")] if len(kinds) > len(shown) else []
+    return ", ".join(shown + more)
 
 
 def rounded_down(strength: float, digits: int = 2) -> float:

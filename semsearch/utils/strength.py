@@ -12,10 +12,11 @@ The maximum of many such numbers follows an extreme-value law, the Gumbel distri
     strength = exp(-exp(-(evidence - location) / scale))
 
 Location and scale come from the lower 40 % of the best hits, taken to be the lower half of those that the index cannot
-answer: a question that it happens to answer lies above them and changes nothing. The location is measured for two
-lengths of questions, in tokens, and interpolated between, since cosines depend on length; it grows with the logarithm
-of the number of passages, as that of a maximum does. An index of few passages is judged as one of LEAST_PASSAGES: that
-nothing nearer is among a dozen notes says little.
+answer: a question that it happens to answer lies above them and changes nothing. Subjects of daily life and those of
+science, technology and law are measured apart: a collection on the one is nearer to all of them, and what is between
+the groups is no spread. The location is measured for two lengths of questions, in tokens, and interpolated between,
+since cosines depend on length; it grows with the logarithm of the number of passages, as that of a maximum does. An
+index of few passages is judged as one of LEAST_PASSAGES: that nothing nearer is among a dozen notes says little.
 
 A hit is `strong` where fewer than one in a hundred unanswerable questions reach its strength, `likely` where fewer than
 one in ten do, else `weak`. There is no good match where no hit is at least likely.
@@ -46,7 +47,7 @@ CHANCE = 0.5  # below, a question without an answer here finds something as near
 ALL_WORDS = 0.95  # the least strength of a passage with all telling words of the query, whatever its cosine
 ABSENT = 0.49  # the most where no passage has the number that the query is about: weak, whatever is accepted
 WORDS = 6.0  # what all words of a query count for, in scales of the cosine; chosen as docs/strength.md says
-LEAST_PASSAGES = 100
+LEAST_PASSAGES = 60  # chosen on dozens of man pages in eight languages: docs/strength.md
 LOW, HIGH = 0.1, 0.4  # the quantiles that location and scale are read from
 FOREIGN = 0.83  # of the questions an index cannot answer
 LEAST_SCALE = 0.005  # an index of one text gives every question nearly the same cosine
@@ -127,7 +128,7 @@ def null(
     language: str, tokens: NDArray[np.integer], cosines: NDArray[np.floating], coverage: NDArray[np.floating]
 ) -> Null:
     """From the questions of a language, n as keywords and as a sentence: their lengths (n, 2), and the cosines and
-    coverage (n, 2, hits) of their hits. A hit that is none has a cosine of -inf.
+    coverage (n, 2, hits) of their hits. A hit that is none has a cosine of -inf. Two groups of subjects take turns.
     """
     lengths = np.sort(np.log(np.maximum(tokens, 1).mean(axis=0)))
     cosine = _tail(cosines.max(axis=2))
@@ -188,15 +189,18 @@ def _number(language: str) -> int:
 def _tail(best: NDArray[np.floating]) -> tuple[float, float, float]:
     """Locations of the Gumbel distribution of (n, 2) best hits, one for each column, and its scale, from both together.
 
+    Every second subject is of one group (`null_queries`): a location is the mean of both, and the scale is that within.
+
     >>> _tail(np.zeros((5, 2)))[-1]
     0.005
     """
-    rows = np.sort(best, axis=0).T
-    low, middle = (np.array([_quantile(row, p) for row in rows]) for p in (LOW, (LOW + HIGH) / 2))
-    around = np.sort((rows - low[:, None]).ravel())
+    parts = [np.sort(best[group::2, form]) for form in (0, 1) for group in (0, 1)]
+    low, middle = (np.array([_quantile(part, p) for part in parts]) for p in (LOW, (LOW + HIGH) / 2))
+    around = np.sort(np.concatenate([part - least for part, least in zip(parts, low, strict=True)]))
     spread = _quantile(around, HIGH) - _quantile(around, LOW)
     scale = max(spread / (_reduced(HIGH / FOREIGN) - _reduced(LOW / FOREIGN)), LEAST_SCALE)
-    first, second = (middle - _reduced((LOW + HIGH) / 2 / FOREIGN) * scale).tolist()
+    locations = middle.reshape(2, 2).mean(axis=1) - _reduced((LOW + HIGH) / 2 / FOREIGN) * scale
+    first, second = locations.tolist()
     return first, second, scale
 
 

@@ -92,12 +92,17 @@ def read(folder: Path, record: CacheFile, dim: int) -> VectorIndex:
     return _parsed(_checked(folder / record.file, record), record, dim)
 
 
+def is_useful(newest: CacheFile | None, count: int, backend: str) -> bool:
+    """Whether `count` vectors have a cache: searches read few from the store. One that exists or was named is kept."""
+    return count > planner.SMALL or newest is not None or backend != "auto"
+
+
 def staleness(folder: Path, newest: CacheFile | None, count: int, newer: int, dim: int, backend: str) -> str | None:
     """Why a new cache is due, in words; None if the newest one is still good.
 
     count: vectors in the store now; newer: those beyond the cache; backend: the requested one, or "auto".
     """
-    if count == 0:
+    if count == 0 or not is_useful(newest, count, backend):
         return None
     if newest is None:
         return "there is no cache yet"
@@ -174,8 +179,11 @@ def choose(backend: str, count: int, dim: int) -> planner.Choice:
     return planner.Choice(backend, f"{count:,} vectors; {backend} {REQUESTED}")
 
 
-def reason(record: CacheFile, count: int, dim: int) -> str:
+def reason(record: CacheFile | None, count: int, dim: int) -> str:
     """Why the backend of `record` serves `count` vectors, which may be more or fewer than when it was built."""
+    if record is None:
+        why = f"read from the store up to {planner.SMALL:,}" if count <= planner.SMALL else "there is no cache yet"
+        return f"{count:,} vectors; {why}" if count else "empty"
     if REQUESTED in record.why:
         return f"{count:,} vectors; {record.backend} {REQUESTED}"
     present = choose("auto", count, dim)

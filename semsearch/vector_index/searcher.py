@@ -17,6 +17,7 @@ from semsearch.vector_index.backends import _top
 from semsearch.vector_index.backends._file import positions
 from semsearch.vector_index.backends.exact import Backend as ExactIndex
 from semsearch.vector_index.cache_files import OpenCache
+from semsearch.vector_index.planner import SMALL
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     Answer = tuple[Ids, Vectors, JsonObject, tuple[str, ...]]  # ids, cosines, plan, warnings
     Search = Callable[[Vectors, int, "Ids | None"], Hits]
 
-SMALL = 10_000  # vectors; reading them from the store (65 ms) is as fast as importing FAISS (55 ms) and checking a file
 SUBSET = 1_000  # allowed passages, read from the store one by one (7 ms) and compared exactly
 SUBSET_SHARE = 0.02  # … or this share of a large index: a cache would search most of its cells for so few
 SUBSET_BYTES = 1 << 25  # of vectors, which stay in memory for the next query with this filter
@@ -112,7 +112,8 @@ class VectorSearcher:
                 parts.append(hits[:2])
         else:
             parts.append(self.exact(queries, k, allowed, after=record.highest_id if record else 0))
-        return *_top.merge(parts or [_top.nothing(len(queries), k)], k), plan, warnings
+        best = parts[0] if len(parts) == 1 else _top.merge(parts or [_top.nothing(len(queries), k)], k)
+        return *best, plan, warnings
 
     def _existing_k(
         self,
@@ -163,7 +164,9 @@ class VectorSearcher:
     def _without_deleted(self, queries: Vectors, hits: Hits) -> Hits:
         """Candidates (q, c) with exact cosines; deleted ones become -1 and -inf."""
         distinct = _distinct(hits[0])
-        deleted = np.append(distinct[~self.source.existing(distinct)], -1)
+        deleted = distinct[~self.source.existing(distinct)]
+        if not len(deleted):
+            return hits
         gone = np.isin(hits[0], deleted)
         return np.where(gone, -1, hits[0]), np.where(gone, np.float32(-np.inf), hits[1])
 

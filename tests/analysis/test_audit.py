@@ -13,7 +13,7 @@ import pytest
 from semsearch import Document, Encoder, Index
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.vector_index.backends.compressed import Backend as Compressed
-from semsearch.vector_index.searcher import SMALL
+from semsearch.vector_index.planner import SMALL
 
 COUNT, WIDTH = SMALL + 500, 16  # more than are searched without a cache
 

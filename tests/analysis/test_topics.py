@@ -56,6 +56,23 @@ def test_the_example_of_a_cluster_begins_behind_the_front_matter(tmp_path: Path)
         assert [topic.example for topic in made.analysis.topics(1)] == ["# A heap Compost rots."]
 
 
+def test_no_word_of_front_matter_names_a_topic_or_stands_on_the_map(tmp_path: Path) -> None:
+    matters = ["---\nlayout: post\ntags: [soil]\n---\n", "+++\nlayout = 'post'\n+++\n"]
+    subjects = ["Compost rots in the heap.", "The diesel engine ignites."]
+    with Index.create(tmp_path / "notes", encoder="hashing") as made:
+        made.add([Document(f"{at}.md", f"{matters[at % 2]}{subjects[at // 4]}") for at in range(8)])
+        sample = made.analysis.sample_vectors(letters=12)
+        assert set(sample.texts) == {subject[:12] for subject in subjects}
+        named = {word for topic in made.analysis.topics(2) for word in topic.name.split(" · ")}
+        assert named and not named & {"layout", "post", "tags", "soil"}
+
+
+def test_prose_between_two_rules_is_no_front_matter(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "notes", encoder="hashing") as made:
+        made.add([Document("a.md", "---\nThe first scene.\n---\nThe second one.")])
+        assert made.analysis.sample_vectors().texts == ("---\nThe first scene.\n---\nThe second one.",)
+
+
 def test_the_number_of_clusters_is_that_of_the_groups_in_the_vectors() -> None:
     random = np.random.default_rng(0)
     for groups in (2, 5, 12):

@@ -35,17 +35,28 @@ PAGES = {  # addresses, and what can be read on each once it is there
     "compare?kind=pairs": "Pairs, one per line",
     "evaluate?n=sample": "Which is better",
     "evaluate?n=sample&measure=without+labels": "Sentences are drawn",
+    "evaluate?measure=STS+tasks": "start these pages again",
     "templates": "Tokens of the template",
     "library?n=sample&shelf=indexes": "Rename this index",
     "models": "Made on this machine",
     "models?part=Train": "Train it",
     "models?part=Export": "Export",
+    "models?part=Adapt": "Look first",
 }
+MOST_MOVED = 8  # pixels
+MOVES = """
+const done = arguments[arguments.length - 1];
+new PerformanceObserver((list) => done(list.getEntries().flatMap((entry) => entry.sources).flatMap((each) => {
+  const by = each.currentRect.y - each.previousRect.y;
+  return each.node && Math.abs(by) > arguments[0] ? [`${each.node.textContent.slice(0, 60)}: ${by}`] : [];
+}))).observe({ type: "layout-shift", buffered: true });
+setTimeout(() => done([]), 2000);
+"""  # with no shift at all the observer is not called
 pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     home = tmp_path_factory.mktemp("home") / "indexes"
     with Index.create("sample", home=home, encoder="hashing") as index:
         for folder in ("engines", "chemistry"):
@@ -55,7 +66,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for grade, hit in enumerate(index.search("diesel", k=2)):
             kept.judge("diesel", hit.document, grade)  # a thumb of each kind is pressed
         save_run(index_metrics.on_judged("sample", kept.test_set(), index, lambda step: None), home)
-    return home
+    with pytest.MonkeyPatch.context() as environment:
+        environment.delenv("SEMSEARCH_DATA", raising=False)  # the page of STS tasks says how to set it
+        yield home
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])
@@ -73,6 +86,19 @@ def test_no_page_has_a_serious_violation(page: str, theme: str, browser: Any, se
     until(lambda: PAGES[page] in text(browser))
     until(lambda: not browser.find_elements(By.CSS_SELECTOR, "[data-testid=stStatusWidget]"))
     assert violations(browser) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "page", ["map?n=sample&view=labels", "map?n=sample&view=clusters&k=2", "models?part=Adapt", "models?part=Export"]
+)
+def test_no_field_moves_what_stands_below_it_while_a_page_is_loaded(page: str, browser: Any, server: str) -> None:
+    """Streamlit draws a field first without its label."""
+    browser.get(f"{server}/{page}")
+    until(lambda: PAGES[page] in text(browser))
+    until(lambda: not browser.find_elements(By.CSS_SELECTOR, "[data-testid=stStatusWidget]"))
+    browser.set_script_timeout(60)
+    assert browser.execute_async_script(MOVES, MOST_MOVED) == []
 
 
 @pytest.mark.long

@@ -151,6 +151,26 @@ def test_six_hits_stand_above_the_fold_and_filters_beside_them_or_in_a_sheet(bro
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+@pytest.mark.long
+def test_an_open_document_leaves_six_hits_above_the_fold_and_stays_in_sight(browser: Any, server: str) -> None:
+    size = {"width": 1440, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    tops = "return ['.results', '.reader'].map((each) => document.querySelector(each).getBoundingClientRect().top)"
+    bottoms = "return [...document.querySelectorAll('.hit')].map((hit) => hit.getBoundingClientRect().bottom)"
+    try:
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        ask(browser, server, "engine")
+        click(browser, ".hit .title")
+        until(lambda: browser.find_elements(By.CSS_SELECTOR, ".reader .near li"))
+        assert sum(0 < each <= 900 for each in browser.execute_script(bottoms)) >= 6
+        results, reader = browser.execute_script(tops)
+        assert abs(results - reader) < 1
+        browser.execute_script("document.querySelector('.stMain').scrollTo(0, 60)")
+        until(lambda: browser.execute_script(tops)[0] <= results - 60)
+        assert browser.execute_script(tops)[1] >= 80  # not with the hits, below the box
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_hits_are_read_with_the_keyboard_alone_chosen_and_saved(browser: Any, server: str) -> None:
     ask(browser, server, "engine")
     until(lambda: browser.find_elements(By.CSS_SELECTOR, ".hits[data-done='true']"))

@@ -42,7 +42,7 @@ CONTRACT = {
     "--json --format --batch --fail-empty",
     "similar": "-n -k --json",
     "cluster": "-n -k --threshold --min-size --where --documents --over-time --by --date-field --json",
-    "dedup": "-n --threshold --words --exact --keep --where --delete -y --json",
+    "dedup": "-n --threshold --words --exact --keep --where --delete --exclude -y --json",
     "label": "-n --examples --folds --reject --where -m --json",
     "embed": "--role --format -o -m",
     "sts": "--pairs --matrix --task --data -m --json",
@@ -51,7 +51,7 @@ CONTRACT = {
     "bench": "-n -m --keep --json",
     "info": "-n --json",
     "get": "-n --json",
-    "delete": "-n --path --id --where --dry-run -y --json",
+    "delete": "-n --path --id --where --exclude --dry-run -y --json",
     "rm": "-n -y --json",
     "rename": "--json",
     "compact": "-n --json",
@@ -174,6 +174,8 @@ def test_semsearch_alone_says_what_to_do_next(cli: CommandLine, tmp_path: Path) 
         (["query"], "TEXT"),
         (["query", "x", "--more", "^2"], "--more"),
         (["query", "x", "--more", "tea^-1"], "--more"),
+        (["query", "x", "--more", "tea^5000"], "a weight from 0.001 to 1,000"),
+        (["query", "x", "--less", "tea^0"], "--less"),
         (["delete", "-n", "x"], "--id"),
         (["info", "a", "-n", "b"], "two indexes"),
     ],
@@ -324,7 +326,7 @@ def test_the_shell_completes_models_and_templates(cli: CommandLine, tmp_path: Pa
         file.parent.mkdir(parents=True)
         file.touch()
     with patch.dict(os.environ, SEMSEARCH_HOME=str(home)):
-        assert completed("semsearch index -m cot-s", 3) == ["cot-small"]
+        assert completed("semsearch index -m mini", 3) == ["minilm"]
         assert completed(f"semsearch sts a b -m {tmp_path}/models/", 5) == [
             f"{tmp_path}/models/mine",
             f"{tmp_path}/models/run/seed-0",

@@ -27,6 +27,16 @@ def test_a_dry_run_says_what_there_is_and_why_it_is_not_enough(notes: CommandLin
     assert lines[-1].startswith("enough") and "hashing has no weights to train" in lines[-1]
 
 
+def test_a_dry_run_names_a_model_to_train_only_where_one_is_given(tmp_path: Path, cli: CommandLine) -> None:
+    with Index.create(tmp_path / "home" / "few", encoder="minilm") as index:
+        index.add([Document("a.txt", "A kettle of copper.")])
+    told = [cli.ok("adapt", "few", "--dry-run", *base).lines[1] for base in ([], ["--base", "default"])]
+    assert [line.split(maxsplit=1)[1] for line in told] == [
+        "all-MiniLM-L6-v2",
+        "all-MiniLM-L6-v2, trained from default",
+    ]
+
+
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [

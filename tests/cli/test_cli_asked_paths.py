@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from helpers import two_notes
@@ -97,6 +98,16 @@ def test_without_an_update_what_is_there_answers(cli: CommandLine, notes: Path) 
     assert answer(cli, "kettle", notes, "--no-update")["hits"][0]["path"] == "kettle.md"
 
 
+def test_an_index_by_its_name_is_not_updated_with_or_without_an_update(cli: CommandLine, notes: Path) -> None:
+    answer(cli, "kettle", notes)
+    (notes / "tea.txt").write_text("A kettle for tea.\n", encoding="utf-8")
+    for option in ([], ["--no-update"]):
+        assert {hit["path"] for hit in answer(cli, "kettle for tea", "-n", "notes", *option)["hits"]} == {
+            "kettle.md",
+            "bread.txt",
+        }
+
+
 def test_beside_another_writer_the_answer_is_what_is_there_and_says_so(cli: CommandLine, notes: Path) -> None:
     answer(cli, "kettle", notes)
     (notes / "tea.txt").write_text("A kettle for tea.\n", encoding="utf-8")
@@ -109,18 +120,29 @@ def test_beside_another_writer_the_answer_is_what_is_there_and_says_so(cli: Comm
     assert len(answer(cli, "kettle", notes)["hits"]) == 3
 
 
-def test_a_folder_without_text_gives_no_hits_and_leaves_no_index(cli: CommandLine, tmp_path: Path) -> None:
+def test_a_folder_without_text_is_an_error_and_leaves_no_index(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "photo.png").write_bytes(b"\x89PNG")
-    asked = cli.ok("query", "kettle", tmp_path / "empty", "--json")
-    assert (asked.json["hits"], asked.json["good_match"]) == ([], False)
-    assert "no documents were found, so no index is kept." in asked.json["warnings"]
-    assert "empty: 1 skipped; photo.png: binary file (image)\n" in asked.err  # `semsearch info` could not say it
-    assert cli("query", "kettle", tmp_path / "empty", "--fail-empty").code == 1
+    asked = cli("query", "kettle", tmp_path / "empty", "--json")
+    assert (asked.code, names(cli)) == (3, [])
+    assert f"no documents were found in {tmp_path / 'empty'}. photo.png: binary file (image)" in asked.err
+
+
+@pytest.mark.parametrize("path", ["folder", "empty.txt"])
+def test_what_has_no_text_is_a_warning_for_index_and_an_error_for_query(
+    cli: CommandLine, tmp_path: Path, path: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "empty.txt").write_text(" \n")
+    indexed, asked = cli.ok("index", tmp_path / path), cli("query", "kettle", tmp_path / path)
+    assert "warning: no documents were found, so no index was created." in indexed.err
+    assert asked.code == 3 and "no documents were found in " in asked.err
+    for one in (indexed, asked):
+        assert ("empty.txt: no text found in it" in one.err) == (path == "empty.txt")
     assert names(cli) == []
 
 
-def test_a_file_without_text_is_an_error_that_names_it(cli: CommandLine, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_an_error_that_names_it(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "photo.png").write_bytes(b"\x89PNG")
     asked = cli("query", "kettle", tmp_path / "photo.png")
     assert (asked.code, names(cli)) == (1, [])
@@ -133,6 +155,9 @@ def test_what_is_skipped_is_counted_and_can_be_listed(cli: CommandLine, notes: P
     [skipped] = asked.json["update"]["skipped"]
     assert skipped["path"] == "broken.pdf"
     assert "notes: 2 added, 1 skipped; what was skipped, and why: semsearch info notes\n" in asked.err
+    assert "notes: 1 skipped; " in cli.ok("query", "kettle", notes).err  # of each run
+    (notes / "other.pdf").write_bytes(b"%PDF-1.4 nothing")
+    assert "notes: 2 skipped; " in cli.ok("query", "kettle", notes).err
 
 
 @pytest.mark.parametrize(
@@ -151,6 +176,12 @@ def test_a_mistake_costs_no_indexing(cli: CommandLine, notes: Path, wrong: list[
     asked = cli("query", *(part.format(notes=notes) for part in wrong))
     assert (asked.code, names(cli)) == (code, []), asked.err
     assert asked.err.startswith("error: ")
+
+
+@pytest.mark.parametrize("command", ["query", "index"])
+def test_an_empty_path_is_no_path_to_the_current_folder(cli: CommandLine, notes: Path, command: str) -> None:
+    asked = cli(command, *["kettle"] * (command == "query"), notes, "")
+    assert asked.code == 2 and "a path is empty" in asked.err and names(cli) == []
 
 
 def test_an_unquoted_question_gets_a_hint(cli: CommandLine, notes: Path) -> None:
@@ -189,6 +220,46 @@ def test_a_run_that_is_ended_is_gone_on_with_by_the_next(cli: CommandLine, notes
     shown = answer(cli, "scale of a kettle", notes)
     assert (shown["index"], shown["hits"][0]["path"]) == ("notes", "kettle.md")
     assert shown["update"]["documents"]["added"] == 602 - there
+
+
+def test_after_ctrl_c_the_hits_so_far_are_printed(cli: CommandLine, notes: Path) -> None:
+    for number in range(600):
+        (notes / f"{number:03}.txt").write_text(f"Note {number}. {BREAD}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "semsearch", "query", "kettle", str(notes), "--format", "paths", "--absolute"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    home = Path(cli.ok("list", "--json").json["home"])
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not _documents(home):
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    out, errors = running.communicate()
+    assert out.splitlines()[0] == str(notes / "kettle.md")
+    assert (running.returncode, "interrupted: the answer is from what was read so far" in errors) == (130, True)
+    assert _documents(home) < 602
+
+
+def test_ctrl_c_before_anything_is_stored_says_so_and_leaves_no_index(
+    cli: CommandLine, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Index, "sync", Mock(side_effect=KeyboardInterrupt))
+    asked = cli("query", "kettle", notes)
+    assert (asked.code, asked.out, "interrupted before anything was stored" in asked.err) == (130, "", True)
+    assert names(cli) == []
+
+
+def test_what_cannot_be_asked_says_what_to_do(cli: CommandLine, notes: Path) -> None:
+    (notes / "t.tsv").write_text("id\tyear\n1\t2020\n", encoding="utf-8")
+    (notes / "empty").mkdir()
+    assert "semsearch index PATH --text-field F" in cli("query", "kettle", notes / "t.tsv").err
+    assert "There is no file to read in it." in cli("query", "kettle", notes / "empty").err
+    assert f"semsearch query TEXT {notes}" in cli("query", notes).err
+    for nothing in ('""', "“ ”", ' "!?" '):
+        assert "the query is empty" in cli("query", nothing, notes).err
+
+
+def test_files_without_words_are_not_counted_as_read(cli: CommandLine, notes: Path) -> None:
+    (notes / "broken.pdf").write_bytes(b"%PDF-1.4 nothing")
+    assert "so far, by words, in 2 of 3 files:" in cli("query", "kettle", notes).err
 
 
 def _documents(home: Path) -> int:

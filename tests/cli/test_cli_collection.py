@@ -288,7 +288,9 @@ def test_eval_measures_an_index_on_judgements(animals: CommandLine, tmp_path: Pa
 
 
 def test_info_gives_the_reason_for_the_backend_from_present_numbers(animals: CommandLine, tmp_path: Path) -> None:
-    animals.ok("index", "-", "-n", "animals", stdin="A thirteenth animal.")
+    animals.ok("index", "-", "-n", "animals", "--backend-type", "flat", stdin="A thirteenth animal.")
+    assert "exact search: 13 vectors; flat was requested" in animals.ok("info").out
+    animals.ok("index", "-n", "animals", "--backend-type", "auto")
     assert "exact search: 13 vectors; fast enough up to 50,000" in animals.ok("info").out
     animals.ok("delete", "--id", "ant.txt")
     assert animals.ok("info", "--json").json["why"] == "12 vectors; fast enough up to 50,000"

@@ -121,7 +121,9 @@ def test_paths_open_from_the_current_folder_and_absolute_ones_from_any(
     assert shown[0] == b"a.md" and shown.pop() == b""
     assert all(Path(os.fsdecode(path)).is_file() for path in shown) and len(shown) == 3
     hits.write([found], hits.Layout("paths", absolute=True), batch=False, explain=False)
-    assert capfdbinary.readouterr().out.splitlines()[0] == os.fsencode(tmp_path / "notes" / "a.md")
+    folder = os.fsencode(tmp_path)
+    lines = [folder + b"/notes/a.md", b'"' + folder + rb"/two\nlines.md" + b'"', folder + b"/caf\xe9.md"]
+    assert capfdbinary.readouterr().out.splitlines() == lines
 
 
 def test_paths_are_each_named_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -80,7 +80,7 @@ def test_an_index_is_encoded_again_with_an_encoder_that_reads_it_unless_another_
 def test_programs_are_told_in_json_what_the_encoder_does_not_read(cli: CommandLine, german: Path) -> None:
     reports = [
         cli.ok("index", str(german), "-n", "notes", "-m", "default", "--json"),
-        cli.ok("reembed", "notes", "-m", "cot-small", "--json"),
+        cli.ok("reembed", "notes", "-m", "minilm", "--json"),
     ]
     for report in reports:
         (warning,) = report.json["warnings"]

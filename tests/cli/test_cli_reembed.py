@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from helpers import null_distributions
 from helpers.commandline import CommandLine
 
 from semsearch import Document, Index, Progress
+from semsearch.encoders import index_encoder
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.models import bundle as bundles
 from semsearch.models import model_folders
@@ -127,50 +129,54 @@ def test_an_upgrade_of_default_neither_breaks_nor_changes_an_index(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the old weights still come with semsearch, under another name, the index goes on with them."""
-    monkeypatch.setattr(null_queries, "questions", lambda language: [("a", "b c")])  # hundreds of them take seconds
+    monkeypatch.setattr(null_queries, "questions", null_distributions.few)  # hundreds of them take seconds
     (tmp_path / "note.txt").write_text("Engine number 7 runs on diesel.")
     cli.ok("-q", "index", tmp_path / "note.txt", "-n", "notes", "-m", "default")
     before = cli.ok("query", "an engine", "-n", "notes", "--json").json
     catalogue = model_folders.catalogue()
-    upgraded = {**catalogue, "default": catalogue["cot-small"], "minilm": catalogue["default"]}
-    upgraded.pop("all-MiniLM-L6-v2")
+    upgraded = {**catalogue, "default": catalogue["minilm"], "older": catalogue["default"]}
+    upgraded.pop("minilm"), upgraded.pop("all-MiniLM-L6-v2"), upgraded.pop("cot-small")
     monkeypatch.setattr(model_folders, "catalogue", lambda: upgraded)
+    loaded: list[str] = []
+    load = index_encoder.load
+    monkeypatch.setattr(index_encoder, "load", lambda name: loaded.append(name) or load(name))
     after = cli.ok("query", "an engine", "-n", "notes", "--json").json
-    assert after["hits"] == before["hits"]
-    assert "found as minilm; to the present one: semsearch reembed notes -m default" in cli.ok("info").out
-    upgraded.pop("minilm")
+    assert after["hits"] == before["hits"] and loaded == ["older"]
+    assert "found as older; to the present one: semsearch reembed notes -m default" in cli.ok("info").out
+    upgraded.pop("older")
     refused = cli("query", "an engine", "-n", "notes")
     assert refused.code == 4 and "semsearch reembed notes -m default" in refused.err
     cli.ok("query", "engine", "-n", "notes", "--mode", "keyword")
     cli.ok("reembed", "notes", "-m", "default")
     with Index.open(tmp_path / "home" / "notes") as index:
-        assert index.encoder.fingerprint == bundles.read(model_folders.find("cot-small")).fingerprint
+        assert index.encoder.fingerprint == bundles.read(model_folders.find("default")).fingerprint
 
 
 def test_an_index_of_an_encoder_that_left_semsearch_says_where_to_move(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(null_queries, "questions", lambda language: [("a", "b c")])
+    monkeypatch.setattr(null_queries, "questions", null_distributions.few)
     (tmp_path / "note.txt").write_text("Engine number 7 runs on diesel.")
     catalogue = model_folders.catalogue()
-    monkeypatch.setattr(model_folders, "catalogue", lambda: {"cot-minilm": catalogue["cot-small"]})
+    monkeypatch.setattr(model_folders, "catalogue", lambda: {"cot-minilm": catalogue["minilm"]})
     cli.ok("-q", "index", tmp_path / "note.txt", "-n", "notes", "-m", "cot-minilm")
-    monkeypatch.setattr(model_folders, "catalogue", lambda: {**catalogue, "cot-small": catalogue["default"]})
+    without = {"default": catalogue["default"]}
+    monkeypatch.setattr(model_folders, "catalogue", lambda: without)
     for command in (["query", "an engine"], ["query", "an engine", "--mode", "semantic"], ["index"]):
         refused = cli(*command, "-n", "notes")
         assert refused.code == 3 and "Traceback" not in refused.err
         assert "cot-minilm does not come with semsearch any more" in refused.err
-        assert "semsearch reembed notes -m cot-small (until then, search with --mode keyword)" in refused.err
+        assert "semsearch reembed notes -m default (until then, search with --mode keyword)" in refused.err
     assert cli.ok("query", "engine", "-n", "notes", "--mode", "keyword", "--json").json["hits"]
     told = cli.ok("info", "-n", "notes").out
     assert "cot-minilm does not come with semsearch any more, so only keyword search works" in told
-    assert "to its successor: semsearch reembed notes -m cot-small" in told
+    assert "to its successor: semsearch reembed notes -m default" in told
     assert cli.ok("verify", "-n", "notes").code == 0
-    cli.ok("reembed", "notes", "-m", "cot-small")
+    cli.ok("reembed", "notes", "-m", "default")
     assert cli.ok("query", "an engine", "-n", "notes", "--json").json["hits"]
 
 
 def test_an_encoder_that_left_semsearch_is_named_with_its_successor(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("Engine number 7 runs on diesel.")
     refused = cli("index", tmp_path / "note.txt", "-n", "new", "-m", "cot-minilm")
-    assert refused.code == 3 and "cot-minilm does not come with semsearch any more. Use cot-small." in refused.err
+    assert refused.code == 3 and "cot-minilm does not come with semsearch any more. Use default." in refused.err

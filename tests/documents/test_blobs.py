@@ -95,6 +95,15 @@ def test_what_is_no_data_stays(text: str, tmp_path: Path) -> None:
     assert (document.text, document.omissions) == (text, ())
 
 
+@pytest.mark.parametrize("word", ["Regards", "screws", "END"])
+def test_a_word_in_the_line_after_data_is_read(word: str, tmp_path: Path) -> None:
+    assert one(written(tmp_path, "a.txt", f"Before.\n{WRAPPED}\n{word}\n")).text.endswith(f"\n{word}\n")
+    whole = f"{WRAPPED}\n{PICTURE[:30]}=="
+    assert one(written(tmp_path, "b.txt", f"Before.\n{whole}\n{word}\n")).text.split() == [
+        "Before.", "[base64,", "6", "KB]", word,
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("data", [URI, WRAPPED, MINIFIED, f"{PICTURE[:400]}\n\n{PICTURE[:400]}"])
 def test_a_file_of_data_alone_has_no_text(data: str, tmp_path: Path) -> None:
     (item,) = loaders.load(written(tmp_path, "a.txt", f"{data}\n"))

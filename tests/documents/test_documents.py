@@ -55,6 +55,12 @@ def test_binary_content_of_unknown_type_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "other", "w") as archive:
         archive.writestr("a.txt", "words")
     assert refusal(tmp_path / "other") == "binary file (archive)"
+    for begin, kind in (
+        (b"7z\xbc\xaf", "archive"),
+        (b"(\xb5/\xfd", "compressed with zstd"),
+        (b"\xd0\xcf\x11\xe0", "Office 97"),
+    ):
+        assert refusal(written(tmp_path, "blob", begin + b"\0\1\2")).startswith(f"binary file ({kind}")
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.epub", "a.eml", "a.mbox", "a.ipynb", "a.xlsx"])
@@ -93,6 +99,30 @@ def test_other_charsets_are_detected_and_noted(tmp_path: Path, text: str, codec:
     document = one(written(tmp_path, "a.txt", text.encode(codec)))
     assert document.text == text
     assert "charset" in document.metadata and "replaced" not in document.metadata
+
+
+@pytest.mark.parametrize(
+    ("suffix", "declaration", "charset"),
+    [
+        (".xml", '<?xml version="1.0" encoding="ISO-8859-2"?>\n', "iso8859-2"),
+        (".py", "#!/usr/bin/python\n# -*- coding: iso-8859-2 -*-\n", "iso8859-2"),
+        (".txt", "% vim: set fileencoding=cp852 :\n", "cp852"),
+        (".po", 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=ISO-8859-2\\n"\n', "iso8859-2"),
+        (".css", '@charset "windows-1250";\n', "cp1250"),
+        (".tex", "\\documentclass{article}\n\\usepackage[latin2]{inputenc}\n", "iso8859-2"),
+    ],
+)
+def test_a_text_is_read_in_the_character_set_that_it_declares(
+    tmp_path: Path, suffix: str, declaration: str, charset: str
+) -> None:
+    text = f"{declaration}Żółw źle śpi.\n"
+    document = one(written(tmp_path, f"a{suffix}", text.encode(charset)))
+    assert "Żółw źle śpi." in document.text and "charset" not in document.metadata
+
+
+def test_a_declared_character_set_that_cannot_be_is_not_believed(tmp_path: Path) -> None:
+    text = '<?xml version="1.0" encoding="shift_jis"?>\nDie Bäume blühen schön, und der Käse schmeckt süß.\n'
+    assert "Bäume blühen" in one(written(tmp_path, "a.xml", text.encode("cp1252"))).text
 
 
 def test_a_few_invalid_bytes_cost_only_themselves(tmp_path: Path) -> None:
@@ -164,6 +194,25 @@ def test_front_matter_is_metadata(tmp_path: Path) -> None:
         "authors": ["Ann", "Bob"],
         "quoted": "x: y",
     }
+
+
+def test_front_matter_in_toml_is_metadata(tmp_path: Path) -> None:
+    front = (
+        'title = "Heaps"\ndate = 2024-05-01T10:00:00Z\nweight = 3\nmost = inf\ntags = ["a, b", "c"]\n[extra]\nx = 1\n'
+    )
+    document = one(written(tmp_path, "a.md", f"+++\n{front}+++\n\n# A heap\n"))
+    assert document.title == "Heaps" and [mark.heading for mark in document.marks] == ["A heap"]
+    assert document.metadata == {
+        "date": "2024-05-01T10:00:00+00:00",
+        "weight": 3,
+        "most": None,
+        "tags": ["a, b", "c"],
+    }
+
+
+def test_front_matter_in_toml_that_is_none_is_text(tmp_path: Path) -> None:
+    document = one(written(tmp_path, "a.md", "+++\ntitle = Heaps\n+++\n\n# A heap\n"))
+    assert document.title == "A heap" and document.metadata == {}
 
 
 def test_without_front_matter_the_first_heading_is_the_title(tmp_path: Path) -> None:
@@ -271,7 +320,7 @@ def test_a_placeholder_is_not_the_title_of_a_pdf(given: str, title: str) -> None
 
     from semsearch.documents.loaders.pdf import _title
 
-    assert _title(SimpleNamespace(get_metadata_dict=lambda: {"Title": given})) == title
+    assert _title(SimpleNamespace(get_metadata_value=lambda name: given)) == title
 
 
 def test_words_hyphenated_at_a_line_end_are_joined_with_care(tmp_path: Path) -> None:
@@ -450,6 +499,50 @@ def test_a_tag_with_more_attributes_than_a_page_needs_loses_them(tmp_path: Path)
 def test_the_reason_for_a_pdf_whose_pages_are_a_loop_is_short(tmp_path: Path) -> None:
     FILES["loop.pdf"](tmp_path / "a.pdf")
     assert refusal(tmp_path / "a.pdf") == "not a readable PDF: none of its 100,000 pages can be read"
+
+
+# ---- texts in other character sets, without a word about which
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1252", "Perché è così? La città è più bella, però."),
+        ("cp1252", "Temperatur: 20 °C ± 2 µm, § 5"),
+        ("cp1252", "Þetta er það, og við förum í göngutúr á æfingu."),
+        ("mac_roman", "Grüße aus Köln: „Käse“ für alle"),
+        ("mac_roman", "À l’été, les élèves étudient déjà près de la forêt."),
+        ("mac_roman", "“Hello,” she said, “don’t go.” It’s the café’s fault."),
+        ("cp850", "Smørrebrød på åen, æblegrød og øl."),
+        ("cp850", "A situação não é fácil, mas há uma solução."),
+        ("cp1254", "Işık hızı çok yüksektir. Şeker için teşekkür ederim, değil mi?"),
+        ("cp1250", "Az időjárás gyönyörű, és elmegyünk sétálni a parkba."),
+        ("cp1250", "În fiecare zi mergem la şcoală şi învăţăm lucruri frumoase."),
+        ("cp1250", "Život je čudan: šuma, kuća, đak i žena."),
+        ("iso8859_2", "Żółw śpi w łóżku, a gęś się śmieje; źle zrobił ćwiczenie."),
+        ("iso8859_2", "Příliš žluťoučký kůň úpěl ďábelské ódy."),
+        ("cp1257", "Šiandien graži diena, mes einame į mišką rinkti uogų."),
+        ("cp874", "วิธีทำความสะอาดเครื่องชงกาแฟ ควรล้างหัวชงทุกวันหลังใช้งาน"),
+        ("cp866", "Привет, как дела? Сегодня хорошая погода."),
+        ("mac_cyrillic", "Насос в подвале. Если он течёт, закройте вентиль. Яков знает."),
+        ("mac_cyrillic", "Якщо він тече, зателефонуйте Ганні. Їжа стоїть на столі."),
+        ("cp1251", "Насос в подвале. Если он течёт, закройте вентиль. Яков знает."),
+        ("hz", "今天天气很好，我们去公园散步，然后喝咖啡。"),
+        ("iso2022_kr", "오늘은 날씨가 좋아서 공원에서 산책을 합니다."),
+    ],
+)
+def test_a_text_is_read_in_the_character_set_of_its_language(text: str, encoding: str, tmp_path: Path) -> None:
+    assert one(written(tmp_path, "a.txt", text.encode(encoding))).text == text
+
+
+def test_vietnamese_of_windows_whose_tones_are_letters_of_their_own_is_read(tmp_path: Path) -> None:
+    data = b"M\xe1y b\xf5m trong t\xe2\xccng h\xe2\xccm chi\xd2 cha\xf2y; ng\xfd\xf5\xcci qua\xd2n ly\xec."
+    assert one(written(tmp_path, "a.txt", data)).text == "Máy bơm trong tầng hầm chỉ chạy; người quản lý."
+
+
+def test_letters_of_a_neighbouring_set_are_taken_for_no_other_one(tmp_path: Path) -> None:
+    for at, text in enumerate(["Köln, München, Olé", "põe na mesa", "café ~{x} ~/bin", "naïve Señor Björk Ångström"]):
+        assert one(written(tmp_path, f"{at}.txt", text.encode("cp1252"))).text == text
 
 
 # ---- texts with NUL

@@ -12,7 +12,7 @@ from helpers.filemaking import one, written
 from semsearch.documents import loaders
 from semsearch.documents.parsing.html_page import Content, text_of, tree
 from semsearch.documents.textless import Textless
-from semsearch.types import Document, Mark
+from semsearch.types import Document, Mark, Omission
 
 FILLER = "".join(
     f"<p>Paragraph {n} explains a part of the client in plain words for new readers.</p>" for n in range(9)
@@ -71,6 +71,7 @@ KEPT = [
     '<div role="tabpanel" hidden>Keep the walrus volume.</div>',
     '<div class="tab-pane fade" style="display: none">Keep the walrus volume.</div>',
     '<button aria-controls="a">Show</button><div id="a" hidden>Keep the walrus volume.</div>',
+    '<div class="mw-collapsible-content" style="display:none">Keep the walrus volume.</div>',
     '<div hidden="until-found">Keep the walrus volume.</div>',
     "<details><summary>More</summary>Keep the walrus volume.</details>",
     '<h3><button aria-expanded="false">Keep the walrus volume.</button></h3>',
@@ -314,7 +315,14 @@ def test_what_is_most_of_a_page_is_read_though_a_script_has_to_show_it(
     ("part", "kind", "letters"),
     [
         ('<iframe srcdoc="<p>okapi</p>"></iframe>', "embedded object", len("<p>okapi</p>")),
-        ('<input value="okapi"><input type="hidden" value="x"><input type="checkbox" value="y">', "form control", 5),
+        ('<input value="okapi"><input type="hidden" value="x"><input type="checkbox" value="y">', "form control", 7),
+        ('<input list="a"><datalist id="a"><option value="okapi"></datalist>', "form control", 5),
+        ('<select><optgroup label="okapi"><option>x</option></optgroup></select>', "form control", 6),
+        ('<table summary="okapi"><tr><td>x</td></tr></table>', "summary of a table", 5),
+        ('<b data-tooltip="okapi" data-theme="dark">x</b>', "text for scripts", 5),
+        ('<b data-x="an okapi" aria-hidden="false">x</b>', "text for scripts", 7),
+        ('<nav aria-label="okapi"></nav>', "label for screen readers", 5),
+        ('<button title="okapi"></button>', "tooltip", 5),
         ('<input type="search" placeholder="an okapi">', "form control", 7),
         ('<math><mi>x</mi><annotation encoding="tex">okapi</annotation></math>', "source of a formula", 5),
     ],
@@ -337,3 +345,31 @@ def test_japanese_of_seven_bits_is_read_as_declared_or_not(tmp_path: Path) -> No
     assert one(written(tmp_path, "a.html", content.encode("iso2022_jp"))).text == text
     assert one(written(tmp_path, "a.txt", text.encode("iso2022_jp"))).text == text
     assert one(written(tmp_path, "b.txt", "Red: \x1b[31m costs \x1b[0m $B")).text == "Red: \x1b[31m costs \x1b[0m $B"
+
+
+def test_what_an_abbreviation_stands_for_follows_it_once_and_other_tooltips_are_counted(tmp_path: Path) -> None:
+    meant = '<abbr title="World Heron Organization">WHO</abbr>'
+    page = (
+        f'<p>The {meant}, <acronym title="at work">AW</acronym>. {meant} counts <a title="Opens" href="a">them</a>.</p>'
+    )
+    found = one(written(tmp_path, "a.html", page))
+    assert found.text == "The WHO (World Heron Organization), AW (at work). WHO counts them."
+    assert found.omissions == (Omission("tooltip", 5),)
+
+
+def test_comments_are_counted_wherever_they_stand(tmp_path: Path) -> None:
+    page = "<!-- one --><html><body><p>The heron <!-- two -->waits.</p><!-- three --></body></html><!-- four -->"
+    found = one(written(tmp_path, "a.html", page))
+    assert (found.text, found.omissions) == ("The heron waits.", (Omission("comment", len("onetwothreefour")),))
+
+
+def test_labels_that_only_a_screen_reader_says_are_counted(tmp_path: Path) -> None:
+    found = one(written(tmp_path, "a.html", '<p>The heron <a href="b" aria-label="Next page">waits</a>.</p>'))
+    assert (found.text, found.omissions) == ("The heron waits.", (Omission("label for screen readers", 8),))
+
+
+def test_a_title_for_previews_is_counted_or_is_the_title_of_a_page_without_one(tmp_path: Path) -> None:
+    about = '<meta property="og:title" content="Kettles of brass"><meta name="twitter:title" content="Tea">'
+    document = one(written(tmp_path, "a.html", f"<head><title>Tea</title>{about}</head><p>Hot.</p>"))
+    assert document.title == "Tea" and left_out(document) == {"title for previews": 14}
+    assert one(written(tmp_path, "b.html", f"<head>{about}</head><p>Hot.</p>")).title == "Kettles of brass"

@@ -36,6 +36,14 @@ def mailbox(folder: Path, *messages: EmailMessage | str, name: str = "inbox.mbox
     return written(folder, name, "".join(f"From a@example.org Wed May  1 10:00:00 2024\n{each}\n\n" for each in parts))
 
 
+def test_files_that_are_uuencoded_in_a_text_are_attachments(tmp_path: Path) -> None:
+    body = "Two files:\nbegin 644 a.txt\n#=&5A\n`\nend\nand\nbegin 644 b.bin\n#=&5A\n`\nend\nbegin with this\n"
+    mail, inner = all_of(saved(tmp_path, letter(body)))
+    assert isinstance(mail, Document) and mail.text.endswith("Two files:\n[a.txt]\nand\n[b.bin]\nbegin with this")
+    assert mail.metadata["attachments"] == ["a.txt", "b.bin"] and Omission("attachment", 0) in mail.omissions
+    assert isinstance(inner, Document) and (inner.id, inner.text) == ("#a.txt", "tea")
+
+
 def test_headers_are_metadata_by_the_names_of_other_loaders(tmp_path: Path) -> None:
     found = one(saved(tmp_path, letter(Cc="Dé <de@example.org>", In_Reply_To="<b2@example.org>")))
     assert found.title == "Kettle für alle"
@@ -48,6 +56,15 @@ def test_headers_are_metadata_by_the_names_of_other_loaders(tmp_path: Path) -> N
         "message_id": "a1@example.org",
         "in_reply_to": "b2@example.org",
     }
+
+
+def test_headers_for_people_are_metadata_and_the_others_are_counted(tmp_path: Path) -> None:
+    shown = {"Sender": "Bo <bo@example.org>", "Reply_To": "Team <team@example.org>", "Organization": "Otter Ltd"}
+    made = letter(**shown, List_Id="Kettles <kettles.example.org>", X_Mailer="Post 3", User_Agent="Reader")
+    read = one(saved(tmp_path, made))
+    names = ("sender", "reply_to", "organization", "list")
+    assert [read.metadata[name] for name in names] == [*shown.values(), "Kettles <kettles.example.org>"]
+    assert read.omissions == (Omission("header of delivery", 5), Omission("other header", 6))
 
 
 def test_the_plain_text_is_read_else_the_html(tmp_path: Path) -> None:
@@ -493,6 +510,14 @@ def test_keywords_and_comments_of_a_message_are_found(tmp_path: Path) -> None:
     document = one(saved(tmp_path, letter(Keywords="okapi, walrus", Comments="call back")))
     assert document.text.endswith("\n\ncall back\n\nokapi, walrus")
     assert document.metadata["keywords"] == "okapi, walrus"
+
+
+def test_each_of_several_fields_with_one_name_is_read(tmp_path: Path) -> None:
+    head = "From: a@example.org\nSubject:\nSubject: Pump\nSubject: =?utf-8?q?K=C3=BChlung?=\nSubject: Pump\n"
+    head += "To: b@example.org\nTo: c@example.org\nKeywords: okapi\nKeywords: walrus\n"
+    document = one(written(tmp_path, "a.eml", f"{head}\nIt runs.".encode()))
+    assert (document.title, document.text) == ("Pump", "Pump\n\nKühlung\n\nIt runs.\n\nokapi, walrus")
+    assert document.metadata["to"] == ["b@example.org", "c@example.org"]
 
 
 def test_a_message_of_apple_mail_is_read_without_its_state(tmp_path: Path) -> None:

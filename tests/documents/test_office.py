@@ -196,6 +196,39 @@ def test_notes_on_what_to_enter_are_read_in_their_row(tmp_path: Path) -> None:
     ]
 
 
+def test_what_may_be_chosen_for_a_cell_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    check = '<dataValidation type="list" sqref="A2"><formula1>"Amber,Green"</formula1></dataValidation>'
+    sheet = f"<worksheet {SML}><sheetData>{row(1, 'bolt')}</sheetData>{check}</worksheet>"
+    xlsx(tmp_path / "a.xlsx", {"Parts": ""}, **{"xl/worksheets/sheet1.xml": sheet})
+    assert one(tmp_path / "a.xlsx").omissions == (Omission("option of a field", len("Amber,Green")),)
+
+
+def test_a_tooltip_of_a_link_is_read_in_its_row(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    links = '<hyperlinks><hyperlink ref="A2" tooltip="Stocked in &quot;B&quot;" location="X!A1"/><hyperlink ref="A1"/>'
+    sheet = f"<worksheet {SML}><sheetData>{row(1, 'bolt') + row(2, 'nut')}</sheetData>{links}</hyperlinks></worksheet>"
+    xlsx(tmp_path / "a.xlsx", {"Parts": ""}, **{"xl/worksheets/sheet1.xml": sheet})
+    assert one(tmp_path / "a.xlsx").text == 'bolt\nnut | [Stocked in "B"]'
+
+
+def test_alternative_texts_and_tooltips_of_slides_are_named(tmp_path: Path) -> None:
+    link = '<a:rPr><a:hlinkClick tooltip="Opens the plan"/></a:rPr>'
+    box = (
+        '<p:sp><p:nvSpPr><p:cNvPr descr="An arrow" title="Flow"/></p:nvSpPr><p:txBody><a:p><a:r>{}<a:t>Next</a:t></a:r>'
+    )
+    group = '<p:grpSp><p:nvGrpSpPr><p:cNvPr descr="Three pumps"/></p:nvGrpSpPr>{}</p:grpSp>'
+    picture = '<p:pic><p:nvPicPr><p:cNvPr descr="A valve"/></p:nvPicPr></p:pic>'
+    pptx(tmp_path / "a.pptx", [group.format(box.format(link) + "</a:p></p:txBody></p:sp>") + picture])
+    found = one(tmp_path / "a.pptx")
+    assert found.text == "Next"
+    assert set(found.omissions) == {
+        Omission("description", len("AnarrowFlow" + "Threepumps")),
+        Omission("picture", len("Avalve")),
+        Omission("tooltip", len("Openstheplan")),
+    }
+
+
 def test_a_formula_that_was_never_computed_is_named(tmp_path: Path) -> None:
     pytest.importorskip("python_calamine")
     cells = "<c r='A1'><f>A2+1</f></c><c r='B1'><f>A2</f><v/></c><c r='C1'><f>A2</f><v>7</v></c>"
@@ -212,3 +245,24 @@ def test_a_text_that_is_called_a_spreadsheet_is_read_as_what_it_is(
     content: str, text: str | None, tmp_path: Path
 ) -> None:
     assert one(written(tmp_path, "report.XLS", content)).text == (text or content)
+
+
+def test_defined_names_formats_of_numbers_and_addresses_of_links_are_counted(tmp_path: Path) -> None:
+    styles = f'<styleSheet {SML}><numFmts><numFmt numFmtId="170" formatCode="0.0&quot; kilograms&quot;"/></numFmts>'
+    names = '<definedNames><definedName name="Rate">0.19</definedName><definedName name="A">S!B2</definedName>'
+    target = '<Relationship Id="a" Type="x/hyperlink" Target="https://okapi.org" TargetMode="External"/>'
+    xlsx(
+        tmp_path / "a.xlsx",
+        {"S": row(1, "tea"), "T": row(1, "cup")},
+        **{
+            "xl/styles.xml": styles + "</styleSheet>",
+            "xl/worksheets/_rels/sheet2.xml.rels": relations().replace("</Relationships>", target + "</Relationships>"),
+        },
+    )
+    with zipfile.ZipFile(tmp_path / "a.xlsx") as archive:
+        members = {name: archive.read(name).decode() for name in archive.namelist()}
+    members["xl/workbook.xml"] = members["xl/workbook.xml"].replace("</workbook>", f"{names}</definedNames></workbook>")
+    zipped(tmp_path / "b.xlsx", members)
+    first, second = (dict(each.omissions) for each in all_of(tmp_path / "b.xlsx") if isinstance(each, Document))
+    assert first == {"defined name": len("Rate0.19"), "number format": len("kilograms")}
+    assert second == {"address of a link": len("https://okapi.org")}

@@ -157,3 +157,17 @@ def test_notes_on_what_to_enter_stand_in_the_row_of_the_first_cell_that_has_them
 def test_a_hidden_text_that_is_only_an_attribute_is_named(tmp_path: Path) -> None:
     document = read(tmp_path / "a.odt", '<text:p>The pump<text:hidden-text text:string-value="okapi"/> runs.</text:p>')
     assert (document.text, document.omissions) == ("The pump runs.", (Omission("hidden text", 5),))
+
+
+def test_defaults_options_and_hints_of_fields_are_named(tmp_path: Path) -> None:
+    form = '<form:form><form:text form:current-value="Anna" form:value="Your name"/></form:form>'
+    choice = '<text:drop-down><text:label text:value="Amber"/><text:label text:value="Green" '
+    choice += 'text:current-selected="true"/>Green</text:drop-down>'
+    hint = '<text:placeholder text:description="Click here">date</text:placeholder>'
+    found = read(tmp_path / "a.odt", f"<office:forms>{form}</office:forms><text:p>{choice} {hint}</text:p>")
+    assert found.text == "Anna\n\nGreen date"
+    assert set(found.omissions) == {
+        Omission("default of a field", len("Yourname")),
+        Omission("option of a field", len("Amber")),
+        Omission("tooltip", len("Clickhere")),
+    }

@@ -307,11 +307,56 @@ def test_a_result_that_has_only_html_is_the_text_of_that(tmp_path: Path) -> None
     assert found.omissions == (Omission("script", 6), Omission("picture", 0), Omission("data of a result", 4))
 
 
+def test_other_forms_of_a_result_are_counted(tmp_path: Path) -> None:
+    told = {"text/plain": "heron 2", "text/html": "<td>heron</td><td>two</td>"}
+    cell = {"cell_type": "code", "source": "show()", "outputs": [{"data": told}]}
+    found = one(written(tmp_path, "a.ipynb", json.dumps({"cells": [cell]})))
+    assert (found.text, found.omissions) == ("show()\n\nheron 2", (Omission("alternative text", 8),))
+
+
+def test_a_long_way_to_an_error_and_data_of_results_are_counted(tmp_path: Path) -> None:
+    failed = {"output_type": "error", "ename": "KeyError", "evalue": "'heron'", "traceback": ["far", "away"]}
+    drawn = {"data": {"text/plain": "<Figure>", "application/json": {"title": "Herons"}}}
+    cell = {"cell_type": "code", "source": "show()", "outputs": [failed, drawn]}
+    found = one(written(tmp_path, "a.ipynb", json.dumps({"cells": [cell]})))
+    assert found.text == "show()\n\nKeyError: 'heron'\n\n<Figure>"
+    assert found.omissions == (Omission("traceback", 7), Omission("data of a result", len('{"title":"Herons"}')))
+
+
+def test_the_head_of_a_page_of_the_manual_is_metadata_and_its_macros_are_counted(tmp_path: Path) -> None:
+    head = '.TH ODD 1 2024-05-01 "Odd tools 2" "User commands"\n.de XX\nsecret\n..\n'
+    found = one(written(tmp_path, "odd.1", f"{head}.SH NAME\nodd \\- counts herons\n"))
+    assert (found.title, found.text) == ("ODD(1)", "NAME\n\nodd - counts herons")
+    assert found.metadata == {"date": "2024-05-01", "source": "Odd tools 2", "manual": "User commands"}
+    assert found.omissions == (Omission("macro", 6),)
+
+
+def test_comments_of_a_page_of_the_manual_and_what_printers_show_are_counted(tmp_path: Path) -> None:
+    page = '.\\" an egret\n.TH ODD 1\n.SH NAME\nodd \\- counts herons \\" and storks\n.ie t a quill\n.el a screen\n'
+    found = one(written(tmp_path, "odd.1", page + ".if t \\{\\\nin ink\n.\\}\n"))
+    assert found.text == "NAME\n\nodd - counts herons a screen"
+    assert dict(found.omissions) == {"comment": 7 + 9, "text for other devices": 6 + 5 + 3}
+
+
+def test_a_page_of_an_archive_that_its_book_does_not_list_is_counted(tmp_path: Path) -> None:
+    path = broken_book(tmp_path, spine=AB, items=item("a", "a.xhtml"), a_xhtml="The heron.", b_xhtml="A stork.")
+    *_, book = all_of(path)
+    assert isinstance(book, Document) and dict(book.omissions)["page that is no part of the book"] >= len("Astork.")
+
+
+def test_all_authors_of_a_book_and_its_publisher_are_metadata(tmp_path: Path) -> None:
+    named = "".join(f"<dc:creator>{name}</dc:creator>" for name in ("Anna", "Bo", "Anna"))
+    named += "<dc:publisher>Heron House</dc:publisher><dc:contributor>Cy</dc:contributor>"
+    epub(tmp_path / "a.epub", {"a.xhtml": "<p>The heron wades.</p>"}, named)
+    about = one(tmp_path / "a.epub").metadata
+    assert about == {"author": "Anna, Bo", "publisher": "Heron House", "contributor": "Cy"}
+
+
 def test_what_stands_between_subtitles_is_counted(tmp_path: Path) -> None:
     said = cue(0, "The heron wades.") + cue(3, "The heron wades.") + "a stray line\n\n"
-    found = one(written(tmp_path, "a.srt", said + "2\n0:00:09 --> 0:00:11\nIt is grey."))
+    found = one(written(tmp_path, "a.srt", said + "2\n0:00:09 --> 0:00:11\nIt is grey.\n\nAt last."))
     assert found.text == "0:00:00\nThe heron wades.\n\n0:00:09\nIt is grey."
-    assert found.omissions == (Omission("repeated line", 14), Omission("text between the subtitles", 10))
+    assert found.omissions == (Omission("repeated line", 14), Omission("text between the subtitles", 10 + 7))
 
 
 def test_the_table_of_contents_is_counted_and_a_page_that_only_links_lead_to_is_read_last(tmp_path: Path) -> None:

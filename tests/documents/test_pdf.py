@@ -42,9 +42,11 @@ def test_annotations_are_read_and_remarks_have_their_authors(tmp_path: Path) -> 
         annotation.format("FreeText", "About a hoopoe", ""),
         annotation.format("Highlight", "Really?", "/T (Bo)"),
         annotation.format("Popup", "Really?", ""),
-        annotation.format("Link", "a tooltip", ""),
+        annotation.format("Link", "a tooltip", "/A << /S /URI /URI (https://a.example) >>"),
     )
-    assert one(path).text == "Text.\nAbout a hoopoe\n[Bo: Really?]"
+    found = one(path)
+    assert found.text == "Text.\nAbout a hoopoe\n[Bo: Really?]"
+    assert dict(found.omissions) == {"tooltip": 8, "address of a link": 17}
 
 
 def test_values_of_forms_are_read_but_for_passwords(tmp_path: Path) -> None:
@@ -60,6 +62,22 @@ def test_values_of_forms_are_read_but_for_passwords(tmp_path: Path) -> None:
         catalogue="/AcroForm << /Fields [6 0 R 7 0 R 8 0 R 9 0 R] >>",
     )
     assert one(path).text == "Application\nFilled in by a quetzal\nPeru"
+
+
+def test_tooltips_options_and_captions_of_fields_are_counted(tmp_path: Path) -> None:
+    field = "<< /Type /Annot /Subtype /Widget /FT /{} /T ({}) /TU (a tooltip) /Rect [50 600 200 620] {} >>"
+    path = page(
+        tmp_path,
+        line("Application", 700),
+        "/Annots [6 0 R 7 0 R]",
+        field.format("Ch", "country", "/V (Peru) /Opt [(Chile) (Peru)] /Ff 131072"),
+        field.format("Btn", "send", "/Ff 65536 /AP << /N 8 0 R >>"),
+        "<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Length 20 >>\nstream\nBT (Send it) Tj ET  \nendstream",
+        catalogue="/AcroForm << /Fields [6 0 R 7 0 R] >>",
+    )
+    found = one(path)
+    assert found.text == "Application\nPeru"
+    assert dict(found.omissions) == {"tooltip": 16, "option of a field": 5, "button": 6}
 
 
 def test_text_beyond_the_crop_box_is_left_out_letter_by_letter(tmp_path: Path) -> None:

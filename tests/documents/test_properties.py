@@ -13,6 +13,7 @@ from helpers.filemaking import (
     paragraph,
     pdf_of,
     pptx,
+    relations,
     row,
     rtf,
     shape,
@@ -114,6 +115,50 @@ def test_a_keyword_that_no_text_has_finds_its_file_after_those_that_say_it(tmp_p
         index.sync(folder)
         assert [hit.document for hit in index.search("okapi", mode="keyword")] == ["b.txt", "a.docx"]
         assert [hit.document for hit in index.search("walrus", mode="keyword")] == ["a.docx"]
+
+
+def own_properties(folder: Path, kind: str) -> Path:
+    """A file of this kind with properties that its author has named, and one of a program."""
+    code = "a3f1c2d4-0b1e-4c5d-8e9f-001122334455"
+    custom = "".join(
+        f'<property name="{name}"><vt:lpwstr xmlns:vt="v">{text}</vt:lpwstr></property>'
+        for name, text in (("Client", "Okapi Ltd"), (f"Label_{code}_On", "true"))
+    )
+    spaces = "http://schemas.openxmlformats.org/officeDocument/2006"
+    members = {
+        "docProps/app.xml": f'<Properties xmlns="{spaces}/extended-properties"><Pages>3</Pages>'
+        "<Manager>Anna Walrus</Manager></Properties>",
+        "custom/a.xml": f'<Properties xmlns="{spaces}/custom-properties">{custom}</Properties>',
+        "_rels/.rels": relations(("custom-properties", "custom/a.xml")),
+    }
+    path = folder / f"own.{kind}"
+    if kind == "docx":
+        docx(path, paragraph(TEXT), **members)
+    elif kind == "pptx":
+        pptx(path, [shape(TEXT)], **members)
+    elif kind == "xlsx":
+        pytest.importorskip("python_calamine")
+        members["_rels/.rels"] = relations(("officeDocument", "xl/workbook.xml"), ("customProperties", "custom/a.xml"))
+        xlsx(path, {"Parts": row(1, TEXT)}, **members)
+    else:
+        defined = '<meta:user-defined meta:name="{}">{}</meta:user-defined>'.format
+        told = defined("Manager", "Anna Walrus") + defined("Client", "Okapi Ltd") + defined(f"Label_{code}_On", "true")
+        content = f"<office:body><office:text><text:p>{TEXT}</text:p></office:text></office:body>"
+        root = f"<office:document-content {XML}>{content}</office:document-content>"
+        zipped(path, {"content.xml": root, "meta.xml": f"<office:meta {XML}>{told}</office:meta>"})
+    return path
+
+
+@pytest.mark.parametrize("kind", ["docx", "pptx", "xlsx", "odt"])
+def test_properties_that_people_have_named_are_metadata_and_found_behind_the_text(kind: str, tmp_path: Path) -> None:
+    document = one(own_properties(tmp_path, kind))
+    properties = document.metadata["properties"]
+    assert isinstance(properties, dict)
+    assert {name: properties[name] for name in ("Manager", "Client")} == {
+        "Manager": "Anna Walrus",
+        "Client": "Okapi Ltd",
+    }
+    assert (len(properties), document.text) == (3, f"{TEXT}\n\nManager: Anna Walrus; Client: Okapi Ltd")
 
 
 def test_what_the_text_says_itself_is_not_added(tmp_path: Path) -> None:

@@ -91,8 +91,33 @@ def test_a_line_of_100_mb_does_not_fill_the_memory(tmp_path: Path) -> None:
     assert peak < 30 * 2**20
 
 
+def test_each_of_several_objects_on_a_line_is_a_document(tmp_path: Path) -> None:
+    lines = '{"text": "a"}{"text": "b", "id": "own"} {"text": 1}, {"text": ""}\n'
+    lines += '{"text": "c"},\n{"text": "d"} e\n{"text": "f"}'
+    items = all_of(written(tmp_path, "a.jsonl", lines))
+    texts = {each.id: each.text for each in items if isinstance(each, Document)}
+    assert texts == {"#1": "a", "own": "b", "#1.3": "1", "#2": "c", "#4": "f"}
+    reasons = [(each.path, each.reason) for each in items if isinstance(each, Skipped)]
+    assert reasons == [("a.jsonl#1.4", "no text found in it"), ("a.jsonl:3", "not JSON: Extra data at column 14")]
+
+
 def test_a_json_array_is_not_json_lines(tmp_path: Path) -> None:
+    assert "JSON objects of several lines" in refusal(written(tmp_path, "b.jsonl", '{\n  "text": "x"\n}\n'))
     assert "JSON array" in refusal(written(tmp_path, "a.jsonl", '[\n{"text": "x"}\n]'))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("above", ["Report of May\n", "Report;;\n\nBy;Anna\n", "# made by, x, y and z\n"])
+def test_lines_of_text_above_a_table_are_named(above: str, encoding: str, tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", f"{above}id;text;year\n7;They turn.;1999\n8;They stop.;2000\n".encode(encoding))
+    first, second = all_of(path)
+    letters = len("".join(above.split()))
+    assert first == Document("7", "They turn.", {"year": 1999}, omissions=(Omission("text above the table", letters),))
+    assert second == Document("8", "They stop.", {"year": 2000})
+
+
+def test_a_cell_called_text_is_no_header(tmp_path: Path) -> None:
+    assert "there are: id, kind" in refusal(written(tmp_path, "a.csv", "id,kind\n1,text\n2,body\n"))
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -105,11 +130,11 @@ def test_csv_finds_its_delimiter_and_types_plain_numbers(tmp_path: Path, delimit
     ]
 
 
-def test_a_row_with_too_many_cells_is_skipped(tmp_path: Path) -> None:
+def test_of_a_row_with_too_many_cells_none_is_lost(tmp_path: Path) -> None:
     path = written(tmp_path, "a.csv", "text,year\na,1\nb,2,3\nc\n")
     assert all_of(path) == [
         Document("#2", "a", {"year": 1}),
-        Skipped("a.csv:3", "3 cells, but the header has 2"),
+        Document("#3", "b", {"year": 2, "column_3": "3"}),
         Document("#4", "c"),
     ]
 
@@ -437,3 +462,14 @@ def test_blank_lines_may_stand_before_the_header(before: str, encoding: str, tmp
         ("1", "They turn."),
         ("2", "They stop."),
     ]
+
+
+def test_cells_beyond_a_text_in_the_last_column_belong_to_it(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", "year,text\n1,a\n2,tea, hot, please\n")
+    assert [each.text for each in all_of(path) if isinstance(each, Document)] == ["a", "tea, hot, please"]
+
+
+@pytest.mark.parametrize(("record", "text"), [('{"id": 7, "title": "Tea"}', "Tea"), ('{"title": "Tea", "x": "y"}', "")])
+def test_a_record_of_nothing_but_a_title_is_its_text(record: str, text: str, tmp_path: Path) -> None:
+    path = written(tmp_path, "a.jsonl", record + "\n")
+    assert "".join(each.text.strip() for each in all_of(path) if isinstance(each, Document)) == text

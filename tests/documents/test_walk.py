@@ -234,3 +234,12 @@ def test_whole_disks_and_homes_are_guarded(tmp_path: Path, monkeypatch: pytest.M
     walk.guard(tmp_path / "sub", walk.MAX_FILES, yes=False)
     with pytest.raises(GuardRail, match="100,000"):
         walk.guard(tmp_path / "sub", walk.MAX_FILES + 1, yes=False)
+
+
+def test_mails_on_their_way_into_a_maildir_are_named(tmp_path: Path) -> None:
+    for name in ("cur/1", "new/2", "tmp/3"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("From: a@example.org\nSubject: tea\n\nHot.\n")
+    found = list(walk.files(tmp_path, walk.Rules()))
+    assert [each.relative for each in found if isinstance(each, walk.FileEntry)] == ["cur/1", "new/2"]
+    assert [each for each in found if isinstance(each, Skipped)] == [Skipped("tmp/3", walk.ON_ITS_WAY)]

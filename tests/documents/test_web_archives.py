@@ -162,6 +162,7 @@ def test_what_a_crawler_stored_as_text_or_without_an_answer_is_read_and_the_rest
         Omission("redirect", 0),
         Omission("script", 10),
         Omission("record of another type", 7),
+        Omission("record of the crawler", len("GET/HTTP/1.1")),
     )
     with Index.create(tmp_path / "index", encoder="hashing") as index:
         for report in (index.sync([tmp_path / "a.warc"]), index.sync([tmp_path / "a.warc"])):

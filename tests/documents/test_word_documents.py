@@ -168,13 +168,74 @@ def test_what_word_does_not_show_is_left_out_and_named(tmp_path: Path) -> None:
     body = "<w:p>" + run.format("<w:vanish/>", "secret") + run.format('<w:vanish w:val="0"/>', "Seen")
     body += "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>"
     body += '<w:r><w:drawing><wp:docPr descr="A pump"/></w:drawing></w:r></w:p>'
+    body += "<w:moveFrom><w:p><w:r><w:t>elsewhere</w:t></w:r></w:p></w:moveFrom>"
     zipped(tmp_path / "a.docx", {"word/document.xml": document(body)})
     found = one(tmp_path / "a.docx")
     assert found.text == "Seen"
     assert set(found.omissions) == {
         Omission("hidden text", 6),
-        Omission("deleted text", 4),
+        Omission("deleted text", len("gone" + "elsewhere")),
         Omission("picture", 5),
+    }
+
+
+def test_alternative_texts_of_shapes_and_tooltips_are_named(tmp_path: Path) -> None:
+    shapes = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
+    body = '<w:p><w:hyperlink w:tooltip="Opens the plan"><w:r><w:t>Plan</w:t></w:r></w:hyperlink>'
+    body += f'<w:r><w:drawing><s:wsp xmlns:s="{shapes}"><s:cNvPr descr="An arrow"/></s:wsp></w:drawing></w:r>'
+    body += '<w:r><w:pict><v:oval xmlns:v="urn:schemas-microsoft-com:vml" alt="A tank"/></w:pict></w:r></w:p>'
+    zipped(tmp_path / "a.docx", {"word/document.xml": document(body)})
+    found = one(tmp_path / "a.docx")
+    assert found.text == "Plan"
+    assert set(found.omissions) == {Omission("description", 7 + 5), Omission("tooltip", 12)}
+
+
+def test_what_a_table_and_a_form_say_to_who_asks_is_named(tmp_path: Path) -> None:
+    said = '<w:tblPr><w:tblCaption w:val="Stock"/><w:tblDescription w:val="by day"/></w:tblPr>'
+    field = '<w:ffData><w:helpText w:val="Press F1"/><w:statusText w:val="a name"/></w:ffData>'
+    cell = f"<w:p><w:r><w:fldChar>{field}</w:fldChar></w:r><w:r><w:t>bolt</w:t></w:r></w:p>"
+    body = f"<w:tbl>{said}<w:tr><w:tc>{cell}</w:tc></w:tr></w:tbl>"
+    block = "<w:docParts><w:p><w:r><w:t>Type here</w:t></w:r></w:p></w:docParts>"
+    blocks = f"<w:glossaryDocument {W}>{block}</w:glossaryDocument>"
+    members = {"word/glossary/document.xml": blocks}
+    members["word/_rels/document.xml.rels"] = relations(("glossaryDocument", "glossary/document.xml"))
+    zipped(tmp_path / "a.docx", {"word/document.xml": document(body), **members})
+    found = one(tmp_path / "a.docx")
+    assert found.text == "bolt"
+    assert set(found.omissions) == {
+        Omission("description", len("Stockbyday")),
+        Omission("tooltip", len("PressF1aname")),
+        Omission("building block", len("Typehere")),
+    }
+
+
+def test_what_content_controls_and_form_fields_have_beside_what_they_show_is_named(tmp_path: Path) -> None:
+    options = '<w:listItem w:displayText="Amber" w:value="1"/><w:listItem w:value="Green"/>'
+    about = f'<w:sdtPr><w:alias w:val="Lamp colour"/><w:dropDownList>{options}</w:dropDownList></w:sdtPr>'
+    control = f"<w:sdt>{about}<w:sdtContent>{paragraph('Amber')}</w:sdtContent></w:sdt>"
+    field = '<w:ffData><w:textInput><w:default w:val="Your name"/></w:textInput></w:ffData>'
+    body = f"{control}<w:p><w:r><w:fldChar>{field}</w:fldChar></w:r><w:r><w:t>Anna</w:t></w:r></w:p>"
+    data = {"customXml/item1.xml": "<order><lamp>Amber lamp</lamp></order>"}
+    data["word/_rels/document.xml.rels"] = relations(("customXml", "../customXml/item1.xml"))
+    zipped(tmp_path / "a.docx", {"word/document.xml": document(body), **data})
+    found = one(tmp_path / "a.docx")
+    assert found.text == "Amber\n\nAnna"
+    assert set(found.omissions) == {
+        Omission("title of a field", len("Lampcolour")),
+        Omission("option of a field", len("AmberGreen")),
+        Omission("default of a field", len("Yourname")),
+        Omission("custom XML data", len("Amberlamp")),
+    }
+
+
+def test_what_a_form_field_of_rtf_has_beside_what_it_shows_is_named(tmp_path: Path) -> None:
+    field = r"{\*\formfield{\*\ffname n}{\*\ffdeftext Your name}{\*\ffhelptext Press F1}{\*\ffl Amber}}"
+    found = one(written(tmp_path, "a.rtf", rtf(rf"{{{field}}}Anna\par")))
+    assert found.text == "Anna"
+    assert set(found.omissions) == {
+        Omission("default of a field", len("Yourname")),
+        Omission("tooltip", len("PressF1")),
+        Omission("option of a field", len("Amber")),
     }
 
 
@@ -198,6 +259,18 @@ def test_a_damaged_part_costs_that_part(tmp_path: Path) -> None:
     docx(tmp_path / "a.docx", paragraph("Text."), **{"word/footnotes.xml": "<w:footnotes"})
     found = one(tmp_path / "a.docx")
     assert (found.text, found.omissions) == ("Text.", (Omission("damaged part", 0),))
+
+
+def test_addresses_of_links_in_fields_are_counted_beyond_the_file(tmp_path: Path) -> None:
+    away, within = 'HYPERLINK "https://a.example"', r'HYPERLINK \l "_Toc1"'
+    fields = [rf"{{\field{{\*\fldinst {each}}}{{\fldrslt Anna }}}}" for each in (away, within.replace("\\", "\\\\"))]
+    old = one(written(tmp_path, "a.rtf", rtf("".join(fields) + r"\par")))
+    shown = "".join(
+        f"<w:r><w:instrText>{each}</w:instrText></w:r><w:r><w:t>Anna </w:t></w:r>" for each in (away, within)
+    )
+    docx(tmp_path / "a.docx", f"<w:p>{shown}</w:p>")
+    for found in (old, one(tmp_path / "a.docx")):
+        assert (found.text, dict(found.omissions)) == ("Anna Anna", {"address of a link": len("https://a.example")})
 
 
 def test_rtf_has_boxes_notes_comments_and_headers(tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ class Session:
 @pytest.fixture
 def fp32() -> Bundle:
     """The default encoder, as if it were not int8."""
-    return replace(bundles.read(model_folders.find("default")), precision="fp32")
+    return replace(bundles.read(model_folders.find("minilm")), precision="fp32")
 
 
 @pytest.fixture
@@ -294,9 +294,9 @@ def test_onnx_does_not_try_cuda_where_there_is_no_gpu(
 
 def test_int8_stays_on_the_cpu(onnx_gpus: Any) -> None:
     onnx_gpus()
-    assert OnnxBackend(bundles.read(model_folders.find("default"))).device == "cpu"
+    assert OnnxBackend(bundles.read(model_folders.find("minilm"))).device == "cpu"
     with pytest.raises(DeviceUnavailable, match="int8"):
-        OnnxBackend(bundles.read(model_folders.find("default")), device="cuda")
+        OnnxBackend(bundles.read(model_folders.find("minilm")), device="cuda")
 
 
 def test_a_broken_file_is_not_blamed_on_the_device(onnx_gpus: Any, fp32: Bundle, tmp_path: Path) -> None:

@@ -46,20 +46,20 @@ class Counting(HashingEncoder):
 # What sentence-transformers has
 
 
-def test_a_string_gives_a_vector_and_a_list_gives_rows(default_encoder: Encoder) -> None:
-    assert default_encoder.encode("soup").shape == (384,)
-    assert default_encoder.encode(["soup"]).shape == (1, 384)
-    assert default_encoder.encode(SENTENCES).shape == (4, 384)
-    assert default_encoder.encode([]).shape == (0, 384)
-    assert default_encoder.encode(np.array(SENTENCES)).shape == (4, 384)  # type: ignore[call-overload]
-    assert default_encoder.encode(inputs=SENTENCES).shape == (4, 384)  # type: ignore[call-overload]
+def test_a_string_gives_a_vector_and_a_list_gives_rows(minilm_encoder: Encoder) -> None:
+    assert minilm_encoder.encode("soup").shape == (384,)
+    assert minilm_encoder.encode(["soup"]).shape == (1, 384)
+    assert minilm_encoder.encode(SENTENCES).shape == (4, 384)
+    assert minilm_encoder.encode([]).shape == (0, 384)
+    assert minilm_encoder.encode(np.array(SENTENCES)).shape == (4, 384)  # type: ignore[call-overload]
+    assert minilm_encoder.encode(inputs=SENTENCES).shape == (4, 384)  # type: ignore[call-overload]
 
 
-def test_an_encoder_shows_what_it_is(default_encoder: Encoder) -> None:
-    assert repr(default_encoder) == "Encoder('all-MiniLM-L6-v2', dim=384, device='cpu')"
+def test_an_encoder_shows_what_it_is(minilm_encoder: Encoder) -> None:
+    assert repr(minilm_encoder) == "Encoder('all-MiniLM-L6-v2', dim=384, device='cpu')"
 
 
-def test_every_argument_of_sentence_transformers_is_known(default_encoder: Encoder) -> None:
+def test_every_argument_of_sentence_transformers_is_known(minilm_encoder: Encoder) -> None:
     st = pytest.importorskip("sentence_transformers").SentenceTransformer
     import inspect
 
@@ -69,10 +69,10 @@ def test_every_argument_of_sentence_transformers_is_known(default_encoder: Encod
     assert theirs[-2:] == ["pool", "chunk_size"]  # refused by name
 
 
-def test_vectors_are_near_to_those_of_sentence_transformers(golden: Path, default_encoder: Encoder) -> None:
+def test_vectors_are_near_to_those_of_sentence_transformers(golden: Path, minilm_encoder: Encoder) -> None:
     theirs = np.load(golden / "minilm.npz", allow_pickle=False)["sentence_transformers_default"]
     texts = json.loads((golden / "sentences.json").read_text(encoding="utf-8"))[: len(theirs)]
-    cosines = (default_encoder.encode(texts) * theirs).sum(axis=1)
+    cosines = (minilm_encoder.encode(texts) * theirs).sum(axis=1)
     assert len(cosines) == 9 and cosines.mean() > 0.985
 
 
@@ -86,32 +86,32 @@ def test_a_prompt_is_given_by_text_name_or_role(hashing: HashingEncoder) -> None
         encoder.encode("soup", prompt_name="clustering")
 
 
-def test_tensors_and_bits_on_request(default_encoder: Encoder) -> None:
+def test_tensors_and_bits_on_request(minilm_encoder: Encoder) -> None:
     torch = pytest.importorskip("torch")
-    plain = default_encoder.encode(SENTENCES)
-    tensor = default_encoder.encode(SENTENCES, convert_to_tensor=True)
+    plain = minilm_encoder.encode(SENTENCES)
+    tensor = minilm_encoder.encode(SENTENCES, convert_to_tensor=True)
     assert isinstance(tensor, torch.Tensor) and np.array_equal(tensor.numpy(), plain)
-    listed = default_encoder.encode(SENTENCES, convert_to_numpy=False)
+    listed = minilm_encoder.encode(SENTENCES, convert_to_numpy=False)
     assert isinstance(listed, list) and len(listed) == 4
-    bits = default_encoder.encode(SENTENCES, precision="ubinary")
+    bits = minilm_encoder.encode(SENTENCES, precision="ubinary")
     assert bits.shape == (4, 48) and np.array_equal(np.unpackbits(bits, axis=1), plain > 0)
 
 
-def test_bits_are_packed_as_sentence_transformers_packs_them(default_encoder: Encoder) -> None:
+def test_bits_are_packed_as_sentence_transformers_packs_them(minilm_encoder: Encoder) -> None:
     quantize = pytest.importorskip("sentence_transformers.quantization").quantize_embeddings
-    plain = default_encoder.encode(SENTENCES)
+    plain = minilm_encoder.encode(SENTENCES)
     for precision in ("binary", "ubinary"):
-        ours = default_encoder.encode(SENTENCES, precision=precision)
+        ours = minilm_encoder.encode(SENTENCES, precision=precision)
         assert (
             np.array_equal(ours, quantize(plain, precision=precision))
             and ours.dtype == quantize(plain, precision).dtype
         )
 
 
-def test_truncated_vectors_are_normalised_on_request(default_encoder: Encoder) -> None:
-    cut = default_encoder.encode(SENTENCES, truncate_dim=64)
-    assert np.array_equal(cut, default_encoder.encode(SENTENCES)[:, :64])
-    unit = default_encoder.encode(SENTENCES, truncate_dim=64, normalize_embeddings=True)
+def test_truncated_vectors_are_normalised_on_request(minilm_encoder: Encoder) -> None:
+    cut = minilm_encoder.encode(SENTENCES, truncate_dim=64)
+    assert np.array_equal(cut, minilm_encoder.encode(SENTENCES)[:, :64])
+    unit = minilm_encoder.encode(SENTENCES, truncate_dim=64, normalize_embeddings=True)
     assert np.allclose(np.linalg.norm(unit, axis=1), 1, atol=UNIT)
 
 
@@ -126,19 +126,19 @@ def test_truncated_vectors_are_normalised_on_request(default_encoder: Encoder) -
     ],
     ids=str,
 )
-def test_what_cannot_be_done_is_said(default_encoder: Encoder, options: dict[str, Any]) -> None:
+def test_what_cannot_be_done_is_said(minilm_encoder: Encoder, options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=next(iter(options))):
-        default_encoder.encode("soup", **options)
+        minilm_encoder.encode("soup", **options)
 
 
-def test_text_that_is_no_string_is_named(default_encoder: Encoder) -> None:
+def test_text_that_is_no_string_is_named(minilm_encoder: Encoder) -> None:
     with pytest.raises(UsageError, match="text 1 is not a string but int"):
-        default_encoder.encode(["soup", 7])  # type: ignore[list-item]
+        minilm_encoder.encode(["soup", 7])  # type: ignore[list-item]
 
 
-def test_similarity_is_the_cosine_of_every_pair(default_encoder: Encoder) -> None:
+def test_similarity_is_the_cosine_of_every_pair(minilm_encoder: Encoder) -> None:
     a, b = np.array([[3.0, 0], [0, 2]]), np.array([1.0, 1])
-    assert default_encoder.similarity(a, b) == pytest.approx(np.full((2, 1), 2**-0.5))
+    assert minilm_encoder.similarity(a, b) == pytest.approx(np.full((2, 1), 2**-0.5))
 
 
 def test_the_progress_bar_is_on_stderr_and_only_on_request(hashing: Any, capfd: pytest.CaptureFixture[str]) -> None:
@@ -152,8 +152,8 @@ def test_the_progress_bar_is_on_stderr_and_only_on_request(hashing: Any, capfd: 
 # Long and odd text
 
 
-def test_the_sentence_is_cut_and_never_the_prompt(default_encoder: Encoder) -> None:
-    bundle = read(model_folders.find("default"))
+def test_the_sentence_is_cut_and_never_the_prompt(minilm_encoder: Encoder) -> None:
+    bundle = read(model_folders.find("minilm"))
     tokenizer = Tokenizer(bundle.path("tokenizer"), 16)
     prompt = Prompt(before="this sentence : ", after=" means something .")
     (ids,) = tokenizer.ids(["word " * 40], prompt)
@@ -165,39 +165,39 @@ def test_the_sentence_is_cut_and_never_the_prompt(default_encoder: Encoder) -> N
     assert tokenizer.truncation == TruncationStats(passages=1, tokens=40 - kept)
 
 
-def test_what_was_cut_is_counted(default_encoder: Encoder) -> None:
-    encoder = Encoder.load()
+def test_what_was_cut_is_counted(minilm_encoder: Encoder) -> None:
+    encoder = Encoder.load("minilm")
     encoder.encode(["word " * 254, "word " * 300, "short"])
     assert (encoder.truncation.passages, encoder.truncation.tokens) == (1, 300 - 254)
 
 
 @pytest.mark.parametrize("unit", ["hello world, this is text. ", "日本語", "a ", "é", "aé日 "], ids=ascii)
 def test_a_cut_before_tokenising_does_not_change_the_result(unit: str) -> None:
-    tokenizer = Tokenizer(read(model_folders.find("default")).path("tokenizer"), 256)
+    tokenizer = Tokenizer(read(model_folders.find("minilm")).path("tokenizer"), 256)
     text = unit * (60_000 // len(unit))
     (ids,) = tokenizer.ids([text], Prompt())
     whole = tokenizer._fast.encode(text).ids
     assert ids == (whole if len(whole) <= 256 else [*whole[:255], whole[-1]])
 
 
-def test_a_megabyte_of_text_is_encoded_in_a_moment(default_encoder: Encoder) -> None:
+def test_a_megabyte_of_text_is_encoded_in_a_moment(minilm_encoder: Encoder) -> None:
     began = time.process_time()
-    default_encoder.encode(["hello world, this is text. " * 40_000])
+    minilm_encoder.encode(["hello world, this is text. " * 40_000])
     assert time.process_time() - began < 5  # all of it would be 280,000 tokens; cut, it takes 0.1 s
 
 
 @pytest.mark.parametrize("token", ["[MASK]", "[SEP]", "[CLS]", "[PAD]", "[UNK]"])
 def test_a_special_token_that_a_user_types_is_text(token: str) -> None:
-    bundle = read(model_folders.find("default"))
+    bundle = read(model_folders.find("minilm"))
     (ids,) = Tokenizer(bundle.path("tokenizer"), 256).ids([f"a {token} b"], Prompt())
     special = {0, 100, 101, 102, 103}
     assert not special & set(ids[1:-1])
 
 
-def test_odd_text_is_text(default_encoder: Encoder) -> None:
+def test_odd_text_is_text(minilm_encoder: Encoder) -> None:
     odd = ["", "\x00", "\ud800", "\ud83d\ude00", "\u202e\u0007", " \t\n", "a" * 5000]
-    assert np.isfinite(default_encoder.encode(odd)).all()
-    assert np.array_equal(default_encoder.encode("\ud83d\ude00"), default_encoder.encode("😀"))
+    assert np.isfinite(minilm_encoder.encode(odd)).all()
+    assert np.array_equal(minilm_encoder.encode("\ud83d\ude00"), minilm_encoder.encode("😀"))
 
 
 def test_batches_hold_every_text_once_within_their_budget() -> None:
@@ -211,11 +211,11 @@ def test_batches_hold_every_text_once_within_their_budget() -> None:
 # Devices
 
 
-def test_an_absent_device_is_an_error(default_encoder: Encoder) -> None:
+def test_an_absent_device_is_an_error(minilm_encoder: Encoder) -> None:
     with pytest.raises(DeviceUnavailable, match=r"device cuda:1 was requested.*device=.cpu") as caught:
-        Encoder.load("default", device="cuda:1")
+        Encoder.load("minilm", device="cuda:1")
     assert caught.value.exit_code == 6
-    assert default_encoder.device == "cpu" and default_encoder.info["provider"] == "CPUExecutionProvider"
+    assert minilm_encoder.device == "cpu" and minilm_encoder.info["provider"] == "CPUExecutionProvider"
 
 
 def test_an_encoder_that_knows_no_device_refuses_one_too() -> None:
@@ -229,11 +229,11 @@ def test_an_encoder_that_knows_no_device_refuses_one_too() -> None:
 @pytest.mark.parametrize("device", ["gpu", "cuda:", "CPU", "cuda:x", ""])
 def test_an_unknown_device_is_a_usage_error(device: str) -> None:
     with pytest.raises(UsageError, match="no device is called"):
-        Encoder.load("default", device=device)
+        Encoder.load("minilm", device=device)
 
 
 def test_a_batch_that_memory_does_not_hold_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = OnnxBackend(read(model_folders.find("default")))
+    encoder = OnnxBackend(read(model_folders.find("minilm")))
     session, sizes = encoder._session, []
 
     class Small:
@@ -358,7 +358,7 @@ def _fill(path: Path, part: int) -> None:
 # What loading costs
 
 
-def test_the_default_encoder_loads_nothing_heavy() -> None:
+def test_the_minilm_encoder_loads_nothing_heavy() -> None:
     code = (
         "import sys; from semsearch import Encoder; Encoder.load().encode_query('soup');"
         "print([m for m in ('torch', 'transformers', 'huggingface_hub', 'faiss', 'sqlite_utils', 'rich', 'sqlite3')"

@@ -127,12 +127,12 @@ def test_a_degenerate_background_still_gives_finite_strengths(background: tuple[
     assert np.isfinite(values).all() and (np.diff(values) >= 0).all()
 
 
-def test_a_real_encoder_separates_good_matches_from_unrelated_queries(default_encoder: Encoder) -> None:
-    passages = default_encoder.encode(PASSAGES, role="passage")
+def test_a_real_encoder_separates_good_matches_from_unrelated_queries(minilm_encoder: Encoder) -> None:
+    passages = minilm_encoder.encode(PASSAGES, role="passage")
     background = pair_similarity.cosine_quantiles(passages)
     best = {
         kind: pair_similarity.calibrate(
-            (default_encoder.encode(queries, role="query") @ passages.T).max(axis=1), background
+            (minilm_encoder.encode(queries, role="query") @ passages.T).max(axis=1), background
         )
         for kind, queries in {"related": RELATED, "unrelated": UNRELATED}.items()
     }

@@ -18,9 +18,9 @@ from semsearch.models import model_folders
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 TOLD = {  # by NOTICE
-    "cot-small": ("bge-small-en-v1.5", "Multi30k", "SciFact", "potion-base-8M", "scripts/encoders/train_student.py"),
+    "default": ("bge-small-en-v1.5", "all-mpnet-base-v2", "SciFact", "scripts/encoders/gpu_session.py"),
 }
-FIFTH = {"cot-small": 89.14}  # Spearman of every fifth pair of STS-B dev when it was made
+FIFTH = {"default": 89.27}  # Spearman of every fifth pair of STS-B dev when it was made
 shipped = pytest.mark.parametrize("name", TOLD)
 
 
@@ -40,7 +40,7 @@ def test_it_reads_the_second_mask_of_cot_berts_template_without_torch(name: str)
 def test_it_says_what_it_was_trained_on_and_names_no_place_of_a_machine(name: str) -> None:
     manifest = (model_folders.ASSETS / name / "encoder.json").read_text(encoding="utf-8")
     trained = json.loads(manifest)["origin"]["trained"]
-    assert (trained["method"], trained["seed"]) == ("distil", 0) and trained["examples"]["count"] > 1_000
+    assert (trained["method"], trained["seed"]) == ("distil", 1) and trained["examples"]["count"] > 1_000
     assert not re.search(r'"/|[A-Z]:\\', manifest)
     notice = (CHECKOUT / "NOTICE").read_text(encoding="utf-8")
     assert all(each in notice for each in (name, *TOLD[name]))

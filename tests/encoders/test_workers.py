@@ -22,9 +22,9 @@ TEXTS = [f"Engine {n} {'turns and ' * (n % 7)}turns." for n in range(60)]
 
 
 @pytest.fixture
-def backend(default_encoder: Encoder) -> OnnxBackend:
-    assert isinstance(default_encoder.backend, OnnxBackend)
-    return default_encoder.backend
+def backend(minilm_encoder: Encoder) -> OnnxBackend:
+    assert isinstance(minilm_encoder.backend, OnnxBackend)
+    return minilm_encoder.backend
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5, 50])
@@ -92,7 +92,7 @@ def test_threads_that_encode_at_once_get_the_vectors_of_their_own_texts(backend:
 
 
 def test_an_error_of_the_graph_names_the_encoder_and_leaves_it_usable(monkeypatch: pytest.MonkeyPatch) -> None:
-    backend = OnnxBackend(read(model_folders.find("default")), device="cpu", threads=2)
+    backend = OnnxBackend(read(model_folders.find("minilm")), device="cpu", threads=2)
     session = backend._session
 
     class Failing:

@@ -78,10 +78,10 @@ def test_scores_that_are_nan_are_never_the_best() -> None:
     assert found.best == (1, "mean", 61.5)
 
 
-def test_a_model_that_does_not_run_in_pytorch_is_refused(default_encoder: Encoder) -> None:
+def test_a_model_that_does_not_run_in_pytorch_is_refused(minilm_encoder: Encoder) -> None:
     for look in (lambda one: layer_scores(one, PAIRS), lambda one: token_attribution(one, SENTENCE)):
         with pytest.raises(UsageError, match="needs a model that runs in PyTorch"):
-            look(default_encoder)
+            look(minilm_encoder)
 
 
 def test_attributions_are_the_shares_of_the_cosines_with_every_token() -> None:

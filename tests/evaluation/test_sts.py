@@ -65,9 +65,9 @@ def test_tasks_have_the_pairs_of_the_literature(data: Path, task: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_default_encoder_keeps_its_score_on_a_fifth_of_sts_b_dev(data: Path, default_encoder: Encoder) -> None:
+def test_the_minilm_encoder_keeps_its_score_on_a_fifth_of_sts_b_dev(data: Path, minilm_encoder: Encoder) -> None:
     (dev,) = sts_pairs("stsb", data, "dev").values()
-    found = spearman(cosines(dev.pairs[::5], default_encoder), dev.gold[::5])
+    found = spearman(cosines(dev.pairs[::5], minilm_encoder), dev.gold[::5])
     assert 100 * found == pytest.approx(88.46, abs=0.2)  # with the score of its manifest on all of it
 
 
@@ -77,20 +77,20 @@ def test_a_task_of_one_subset_has_one_figure(data: Path, hashing: HashingEncoder
 
 
 @pytest.mark.long
-def test_the_default_encoder_keeps_the_score_of_its_manifest(data: Path, default_encoder: Encoder) -> None:
-    found = sts_task("stsb", default_encoder, data, "dev")
-    assert found.spearman.all == pytest.approx(default_encoder_parity()["stsb_dev"], abs=0.1)
+def test_the_minilm_encoder_keeps_the_score_of_its_manifest(data: Path, minilm_encoder: Encoder) -> None:
+    found = sts_task("stsb", minilm_encoder, data, "dev")
+    assert found.spearman.all == pytest.approx(minilm_encoder_parity()["stsb_dev"], abs=0.1)
 
 
-def default_encoder_parity() -> Any:
+def minilm_encoder_parity() -> Any:
     from semsearch.models import bundle, model_folders
 
-    return bundle.read(model_folders.find("default")).parity
+    return bundle.read(model_folders.find("minilm")).parity
 
 
-def test_pairs_get_cosine_strength_and_correlation(default_encoder: Encoder) -> None:
+def test_pairs_get_cosine_strength_and_correlation(minilm_encoder: Encoder) -> None:
     pairs = [("A cat sleeps.", "A cat is sleeping."), ("A cat sleeps.", "A dog sleeps."), ("A cat sleeps.", "Rust.")]
-    found = sts(pairs, default_encoder, gold=[5, 3, 0])
+    found = sts(pairs, minilm_encoder, gold=[5, 3, 0])
     assert found.pairs == tuple(pairs)
     assert list(found.cosines) == sorted(found.cosines, reverse=True)
     assert found.spearman == pytest.approx(100)

@@ -136,7 +136,7 @@ def test_a_model_with_its_template_built_in_is_not_searched() -> None:
     with pytest.raises(UsageError, match="built in"):
         template_grid("default")
     with pytest.raises(UsageError, match="built in"):
-        search_templates("cot-small", [("a", "b"), ("c", "d")], [1, 2])
+        search_templates("minilm", [("a", "b"), ("c", "d")], [1, 2])
     with pytest.raises(UsageError, match="1 pairs"):
         search_templates("default", [("a", "b")], [1])
 

@@ -53,7 +53,7 @@ def full(script: ModuleType, graph: Path, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_the_shipped_weights_are_what_the_script_makes(script: ModuleType, graph: Path, tmp_path: Path) -> None:
-    shipped = bundles.read(model_folders.find("default"))
+    shipped = bundles.read(model_folders.find("minilm"))
     script.optimise(script.quantised(graph, tmp_path / "int8.onnx"), tmp_path / "model.onnx")
     again = bundles.write(script.described(tmp_path, "int8"), tmp_path)
     if shipped.parity["made_with"] == script.versions():
@@ -69,7 +69,7 @@ def test_full_precision_scores_what_was_published(task: str, data: Path, full: E
 
 
 def test_full_precision_equals_torch_on_every_probe(script: ModuleType, full: Encoder) -> None:
-    reference = script.InTorch(script.network_in_torch(), bundles.read(model_folders.find("default")))
+    reference = script.InTorch(script.network_in_torch(), bundles.read(model_folders.find("minilm")))
     assert error(full.encode(script.PROBES), reference.encode(script.PROBES)) < ROUNDING
 
 

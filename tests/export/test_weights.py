@@ -46,10 +46,10 @@ def test_a_model_comes_back_out_of_its_export(
 
 
 def test_an_encoder_that_ships_comes_back_with_its_post_processing(tmp_path: Path) -> None:
-    shipped = bundles.read(models.model_folders.find("cot-small"))
+    shipped = bundles.read(models.model_folders.find("default"))
     back = weights.trainable_folder(shipped, tmp_path)
     assert [step.sha256 for step in back.post] == [step.sha256 for step in shipped.post]
-    got, expected = (Encoder.load(str(each)).encode(TEXTS, role="passage") for each in (tmp_path, "cot-small"))
+    got, expected = (Encoder.load(str(each)).encode(TEXTS, role="passage") for each in (tmp_path, "default"))
     assert np.einsum("nd,nd->n", got, expected).min() > 0.97
 
 

@@ -8,7 +8,9 @@ out. That is less than common file systems promise, which keep the order of name
 from __future__ import annotations
 
 import json
+import os
 import random
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,6 +19,7 @@ from typing import Any
 
 SECTOR = 512
 ROOT = 1
+AWAY_S = 600.0  # between a power cut and the first look at the disk
 SURVIVES = (0.0, 0.3, 0.7, 0.95, 1.0)  # shares of what was not synced
 
 Operation = dict[str, Any]
@@ -79,13 +82,15 @@ class Disk:
         return left
 
     def make(self, folder: Path, number: int = ROOT) -> None:
-        """Write all that has a name into a new folder."""
+        """Write all that has a name into a new folder, as old as it is by the time that a machine runs again."""
         folder.mkdir()
         for name, of in self.names[number].items():
             if of in self.folders:
                 self.make(folder / name, of)
             else:
                 (folder / name).write_bytes(self.content[of])
+        cut = time.time() - AWAY_S
+        os.utime(folder, (cut, cut))
 
     def _write(self, operation: Operation) -> None:
         number = operation["number"]

@@ -119,9 +119,10 @@ class Stage:
 
     def left(self) -> list[str]:
         """The files and folders of the place, without caches in use and what SQLite needs to read."""
-        engine = (self.scratch[0] / ".ses", self.scratch[1] / "Microsoft")  # ONNX Runtime makes them after a while
+        others = (self.scratch[0] / ".ses", self.scratch[1] / "Microsoft")  # ONNX Runtime makes them after a while
+        others += (self.scratch[1] / "semsearch" / "null_queries",)  # which this process need not ask again
         found = [path for path in self.place.rglob("*") if not path.name.endswith(("-wal", "-shm"))]
-        found = [path for path in found if not {path, *path.parents} & {*engine}]
+        found = [path for path in found if not {path, *path.parents} & {*others}]
         used = {self.home / name / file for name in admin.names(self.home) for file in caches(self.home / name)}
         return sorted(str(path.relative_to(self.place)) for path in found if path not in used)
 
@@ -146,6 +147,7 @@ class Stage:
         self._keep("damaged")
         self._make_foreign()
         self.begin("notes")
+        self.ok("index -n notes --backend-type flat --quiet")  # so few vectors have a cache only if one is asked for
         for _ in range(2):
             self.ok("compact notes")  # makes a second cache, so that the next one drops the first
         _change_files(self.place / "files")

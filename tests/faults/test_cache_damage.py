@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -21,28 +22,34 @@ from semsearch.stores.records import Space
 from semsearch.vector_index import cache_files
 
 Damage = Callable[[Path], None]
+BACKENDS = ("flat", "compressed", "ivf", "exact")
 
 
-@pytest.fixture(scope="module", params=["flat", "compressed", "ivf", "exact"])
+@pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def built(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with two caches, and passages newer than both."""
-    store, space = new(tmp_path_factory.mktemp("built") / "notes", 800)
-    for turn in range(2):
-        rebuild(store, space, backend)
-        add(store, space, 100, name=f"more{turn}", seed=turn + 1)
-    store.close()
-    return store.connection.folder
+def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """What makes a store with two caches of a back end, and passages newer than both, once for all tests."""
+
+    @cache
+    def once(backend: str) -> Path:
+        store, space = new(tmp_path_factory.mktemp("built") / "notes", 800)
+        for turn in range(2):
+            rebuild(store, space, backend)
+            add(store, space, 100, name=f"more{turn}", seed=turn + 1)
+        store.close()
+        return store.connection.folder
+
+    return once
 
 
 @pytest.fixture
-def notes(tmp_path: Path, built: Path) -> Iterator[tuple[LocalWriter, Space]]:
+def notes(tmp_path: Path, built: Callable[[str], Path], backend: str) -> Iterator[tuple[LocalWriter, Space]]:
     """A copy of it, and its space."""
-    shutil.copytree(built, tmp_path / "notes")
+    shutil.copytree(built(backend), tmp_path / "notes")
     with open_writer(tmp_path / "notes") as store:
         yield store, store.reader.state().spaces[0]
 
@@ -75,6 +82,12 @@ def zero_the_middle(path: Path) -> None:
 DAMAGES = [flip, truncate, append, empty, zero_the_middle]
 
 
+def cases(*damages: Damage) -> pytest.MarkDecorator:
+    """Every damage to a file of one back end, and one to those of the others: bytes are compared before any is read."""
+    every = [("flat", damage) for damage in damages] + [(backend, flip) for backend in BACKENDS[1:]]
+    return pytest.mark.parametrize(("backend", "damage"), every, indirect=["backend"])
+
+
 def assert_right(store: Store, space: Space) -> dict[str, object]:
     """Every hit is alive with its true cosine, and the nearest ones are there; the plan of the search."""
     queries = some_vectors(30, seed=77)
@@ -90,7 +103,7 @@ def assert_right(store: Store, space: Space) -> dict[str, object]:
     return plan
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@cases(*DAMAGES)
 def test_a_damaged_cache_is_set_aside_and_the_one_before_answers(
     notes: tuple[LocalWriter, Space], damage: Damage
 ) -> None:
@@ -107,7 +120,7 @@ def test_a_damaged_cache_is_set_aside_and_the_one_before_answers(
     record("damaged newest cache", 1, set_aside=1)
 
 
-@pytest.mark.parametrize("damage", [*DAMAGES, Path.unlink])
+@cases(*DAMAGES, Path.unlink)
 def test_without_a_sound_cache_the_store_answers_until_the_next_build(
     notes: tuple[LocalWriter, Space], backend: str, damage: Damage
 ) -> None:
@@ -164,7 +177,7 @@ def _refused(self: Path, target: Path) -> None:
 
 
 def test_a_small_index_notices_a_damaged_cache_too(tmp_path: Path) -> None:
-    with Index.create(tmp_path / "notes", encoder=HashingEncoder()) as index:
+    with Index.create(tmp_path / "notes", encoder=HashingEncoder(), backend="flat") as index:
         index.add([Document("a", "Diesel engines ignite by compression."), Document("b", "Bread needs salt.")])
     (cache,) = (tmp_path / "notes").glob(cache_files.FILES)
     damaged = bytearray(cache.read_bytes())

@@ -18,11 +18,13 @@ from typing import Any, NamedTuple
 import forks
 import pytest
 import stage as stages
+from helpers import null_distributions
 from programme import record, trials
 from stage import OPERATIONS, Contents, Operation, Stage
 from write_steps import STEPS
 
 from semsearch.errors import SemsearchError
+from semsearch.stores import null_queries
 
 pytestmark = [
     pytest.mark.slow,
@@ -53,6 +55,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
             patched.delenv(name)
         for name, value in made.environment.items():
             patched.setenv(name, value)
+        patched.setattr(null_queries, "questions", null_distributions.few)  # as in the processes that are killed
         made.make_states()
         yield made
 

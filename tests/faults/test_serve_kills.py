@@ -21,6 +21,7 @@ from semsearch import Index
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed with SIGKILL")
 KILLS = trials(5, 50)
 WRITERS = 4
+MOST_ANSWERS = 50  # before a kill
 PLACE = "/indexes/notes/documents"
 
 
@@ -28,13 +29,14 @@ class Writer(threading.Thread):
     """A client that adds, replaces and deletes documents until its server is gone.
 
     `texts` is what the server has acknowledged: each id with its text, None where it was deleted. `open` is the id of
-    the request that was never answered: its change may be there, or not.
+    the request that was never answered: its change may be there, or not. `answers` counts the acknowledgements.
     """
 
     def __init__(self, server: Serving, name: str) -> None:
         super().__init__(daemon=True)
         self.texts: dict[str, str | None] = {}
         self.open = ""
+        self.answers = 0
         self._server, self._name = server, name
 
     def run(self) -> None:
@@ -56,6 +58,7 @@ class Writer(threading.Thread):
         if answer.status == 200:
             self.texts[uri] = text
             self.open = ""
+            self.answers += 1
         else:
             assert answer.status in (423, 504), answer  # 423: another process has the lock; 504: it goes on
 
@@ -71,14 +74,14 @@ def test_nothing_that_the_server_has_acknowledged_is_lost_in_a_kill(tmp_path: Pa
             writers = [Writer(server, f"{kill}-{number}") for number in range(WRITERS)]
             for writer in writers:
                 writer.start()
-            end = time.monotonic() + chance.uniform(0.1, 1.5)
-            while time.monotonic() < end or not any(writer.texts for writer in writers):
-                time.sleep(0.01)
+            enough = chance.randint(1, MOST_ANSWERS)  # however busy the machine is
+            while sum(writer.answers for writer in writers) < enough and any(map(Writer.is_alive, writers)):
+                time.sleep(0.001)
             os.kill(next(line["pid"] for line in server.logged() if "pid" in line), signal.SIGKILL)
             for writer in writers:
                 writer.join(60)
         for writer in writers:
-            changes += len(writer.texts)
+            changes += writer.answers
             acknowledged |= {uri: text for uri, text in writer.texts.items() if uri != writer.open}
         with Index.open("notes", home=tmp_path) as index:
             assert index.analysis.verify() == []

@@ -39,7 +39,7 @@ FUNCTIONS = (  # module:function or module:class.method; an imported function is
     f"{LOCAL}.backup:_prepare",
     f"{LOCAL}.backup:sync_file",
     f"{LOCAL}.backup:sync_folder",
-    f"{LOCAL}.vectors.space_vectors:SpaceVectors.build_cache",
+    f"{LOCAL}.space_vectors:SpaceVectors.build_cache",
     f"{LOCAL}.writer:sweep_caches",
     "semsearch.vector_index.cache_files:write",
     "semsearch.vector_index.cache_files:sync_file",

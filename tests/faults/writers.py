@@ -7,15 +7,17 @@ import random
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 from helpers.stores import DIM, entry
 
 from semsearch import Document, Index
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import Locked
+from semsearch.indexing.ingest import Ingest
 from semsearch.stores import local
 from semsearch.stores.records import Space
-from semsearch.types import Progress
 
 
 def write(folder: Path, begin: int, acknowledge: Connection) -> None:
@@ -63,16 +65,14 @@ def index(folder: Path, file: Path, acknowledge: Connection) -> None:
     """Index a file, and say after every commit how many passages the run has stored."""
     acknowledge.send(())
     HashingEncoder.overlaps = True  # as with ONNX, a batch is encoded while the one before is committed
-    said = 0
+    commit = Ingest._commit  # its progress counts what is encoded, too
 
-    def say(step: Progress) -> None:
-        nonlocal said
-        if step.passages > said:
-            said = step.passages
-            acknowledge.send((str(said),))
+    def committed(ingest: Ingest, batch: Any, *, last: bool) -> None:
+        commit(ingest, batch, last=last)
+        acknowledge.send((str(ingest.written),))
 
-    with Index.open(folder) as opened:
-        opened.sync([file], progress=say)
+    with patch.object(Ingest, "_commit", committed), Index.open(folder) as opened:
+        opened.sync([file])
     time.sleep(60)
 
 

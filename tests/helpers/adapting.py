@@ -1,6 +1,7 @@
-"""A small collection with titles, an encoder of random weights, and a program that adapts it until it is killed.
+"""A small collection with titles, an encoder of random weights, and a program that adapts it, often killed.
 
-python adapting.py HOME ENCODER FOLDER AT: kills itself before change number AT of a file below FOLDER; 0: never
+python adapting.py HOME ENCODER FOLDER AT...: a process for each AT, killed before change number AT of a file below
+FOLDER; then one that comes to the end. They are forks of this one, which has imported what they need and run nothing.
 """
 
 from __future__ import annotations
@@ -65,8 +66,18 @@ GENERAL = {"texts": ["the sea is cold", "he sings"], "passages": ["a song", "the
 
 
 def main() -> None:
-    home, encoder, folder, at = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
+    home, encoder, folder = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     quickened()
+    for at in map(int, sys.argv[4:]):
+        if not (child := os.fork()):
+            adapt(home, encoder, folder, at)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL, f"it was not killed at {at}"
+    adapt(home, encoder, folder)
+
+
+def adapt(home: Path, encoder: str, folder: Path, at: int = 0) -> None:
+    """Adapt the index until change number `at`; 0: to the end."""
     if not admin.exists("notes", home):
         Index.create("notes", encoder=encoder, home=home).close()
     with Index.open("notes", home=home) as index:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING
 
-from semsearch.stores.local.database.schema import as_indexed
-from semsearch.stores.local.full_text.matching import Fts5Matching
+from semsearch.stores.local.full_text.matching import Fts5Matching, as_indexed
 from semsearch.stores.local.full_text.postings import Postings
 from semsearch.stores.protocol import Lexical
 from semsearch.stores.sql import lexical_search

@@ -74,7 +74,7 @@ def _causal() -> Any:
 def _onnx() -> Any:
     from semsearch.encoders.onnx import OnnxBackend
 
-    return OnnxBackend(read(model_folders.find("default")))
+    return OnnxBackend(read(model_folders.find("minilm")))
 
 
 # an encoder of each file encoders/<kind>.py; one whose source is RANDOM has vectors without meaning

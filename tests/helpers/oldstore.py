@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from semsearch.stores.local.database import row_checksums, schema
+from semsearch.stores.local.database import checksums, schema
 
 
 def downgraded(file: Path, version: int) -> None:
@@ -15,7 +15,7 @@ def downgraded(file: Path, version: int) -> None:
     with closing(sqlite3.connect(old, isolation_level=None)) as raw:
         raw.execute(f"PRAGMA application_id={schema.APPLICATION_ID}")
         schema.migrate(raw, version)
-        row_checksums.add_functions(raw)
+        checksums.add_functions(raw)
         raw.execute("ATTACH ? AS new", (str(file),))
         raw.execute("DELETE FROM meta")
         for table in ("meta", "recipe", "runs", "spaces", "caches", "sources", "documents", "passages", "vectors"):

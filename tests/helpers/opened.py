@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.stores.local import LocalReader, LocalWriter, open_reader, open_writer
 from semsearch.stores.local.integrity.verify import verify as verify_tables
-from semsearch.stores.local.vectors.space_vectors import SpaceVectors
+from semsearch.stores.local.space_vectors import SpaceVectors
 from semsearch.stores.records import DocumentRow, Source, Space
 from semsearch.types import Progress
 from semsearch.vector_index.cache_files import CacheFile, OpenCache
@@ -66,7 +66,7 @@ def staleness(store: Store, space: Space, backend: str | None = None) -> str | N
     return space_vectors(store, space).staleness(wanted)
 
 
-def rebuild(store: LocalWriter, space: Space, backend: str = "auto") -> CacheFile:
+def rebuild(store: LocalWriter, space: Space, backend: str = "flat") -> CacheFile:
     """Build a cache of a space; its record."""
     store.update_vector_index(space.id, backend, when="always")
     return space_vectors(store, space).caches()[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -96,3 +97,8 @@ def _wait(server: Serving, address: str) -> None:
         except OSError:
             time.sleep(0.05)
     raise AssertionError(f"the server does not answer: {server.errors.read_text()}")
+
+
+def speaks_python(text: str) -> bool:
+    """Whether a message has what clients in other languages do not know."""
+    return bool(re.search(r"\w\(\)|\b(None|True|False|nan|tuple|dict\w*|validation)\b|\w=[\[\"(]|\n", text))

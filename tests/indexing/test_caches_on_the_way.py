@@ -15,7 +15,7 @@ from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import SemsearchError
 from semsearch.indexing.ingest import BATCH, FIRST, LOOKED_UP
 from semsearch.stores.local import LocalWriter, open_reader
-from semsearch.stores.local.vectors.space_vectors import SpaceVectors
+from semsearch.stores.local.space_vectors import SpaceVectors
 from semsearch.vector_index.cache_files import DELTA, DELTA_SHARE, CacheFile, has_grown
 
 CACHED = {"small": -1}  # a small index would be read from the store
@@ -73,7 +73,7 @@ def updates(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def always(self: LocalWriter, space: int, backend: str, *, when: Any = "due") -> None:
         assert not self.connection.raw.in_transaction
         asked.append(when)
-        update(self, space, backend, when="always")
+        update(self, space, "flat", when="always")
 
     monkeypatch.setattr(LocalWriter, "update_vector_index", always)
     return asked

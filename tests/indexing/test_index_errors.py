@@ -11,7 +11,7 @@ import pytest
 
 from semsearch import Document, Index, Splitter, admin
 from semsearch.encoders.base import BaseEncoder
-from semsearch.errors import NotFound, SemsearchError, UsageError
+from semsearch.errors import NotFound, SemsearchError, Unreadable, UsageError
 
 
 class Constant(BaseEncoder):
@@ -39,6 +39,29 @@ def test_add_says_what_it_takes(tmp_path: Path, documents: Any, message: str) ->
         with pytest.raises(UsageError, match=message):
             index.add(documents)
         assert len(index) == 0
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"a": [10**400]}, "metadata 'a': a whole number of more than 400 digits"),
+        ({"a": 10**5000}, "metadata 'a': .*a whole number of more than 400 digits"),
+        ({1: 2, "1": 3}, "two keys of its metadata are the same as text"),
+    ],
+)
+def test_metadata_that_would_not_come_back_are_refused(tmp_path: Path, metadata: Any, message: str) -> None:
+    with Index.create(tmp_path / "one", encoder="hashing") as index:
+        with pytest.raises(Unreadable, match=message):
+            index.add([Document("a", "b", metadata)])
+        assert len(index) == 0
+        index.add([Document("a", "b", {"a": 10**399, "b": "9" * 500})])
+        assert index.get("a")["metadata"] == {"a": 10**399, "b": "9" * 500}
+
+
+def test_a_path_with_nul_is_refused(tmp_path: Path) -> None:
+    for call in (Index.create, Index.open):
+        with pytest.raises(UsageError, match="cannot be the place of an index"):
+            call(f"{tmp_path}/a\0")
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,8 @@ def test_every_run_reports_what_was_left_out_also_of_files_that_it_does_not_read
         "a.html": {"script": 5, "navigation": 8},
         "b.html": {"script": 10, "navigation": 8},
     }
+    assert index.analysis.left_out("b.html") == {"b.html": {"script": 10, "navigation": 8}}
+    assert index.analysis.left_out("c.html") == {}
     assert index.info()["last_run"]["left_out"] == {"script": 15, "navigation": 16}
 
 
@@ -142,6 +144,7 @@ def test_an_upload_with_documents_in_it_is_not_skipped_for_its_own_lack_of_text(
     zipped(folder / "a.docx", members)
     report = index.add_files([("a.docx", io.BytesIO((folder / "a.docx").read_bytes()))])
     assert (report.added, report.skipped, report.left_out) == (1, (), {"embedded object": 0})
+    assert index.analysis.left_out() == {"a.docx#chunk.html": {"embedded object": 0}}
 
 
 def test_a_program_may_store_a_document_without_text(index: Index) -> None:

@@ -62,7 +62,7 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 def folder(tmp_path: Path) -> Path:
     """An index of 20 documents of two passages each."""
     place = tmp_path / "notes"
-    with Index.create(place, encoder=WIDE, splitter=Splitter(size=8)) as index:
+    with Index.create(place, encoder=WIDE, splitter=Splitter(size=8), backend="flat") as index:
         index.add(documents(20))
     return place
 

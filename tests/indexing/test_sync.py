@@ -345,6 +345,22 @@ def test_what_was_deleted_comes_back_unless_the_rules_leave_it_out(index: Index,
     assert index.sync(notes, SyncOptions(rules=Rules(exclude=("*.md",)))).added == 0
 
 
+def test_what_was_deleted_for_good_stays_away_and_no_other_file_does(index: Index, notes: Path, tmp_path: Path) -> None:
+    (notes / "r.jsonl").write_text('{"id": "x", "text": "Tea."}\n{"id": "y", "text": "Coal."}\n', encoding="utf-8")
+    (notes / "sub" / "[1] a*b.txt").write_text("A name of signs.", encoding="utf-8")
+    alone = tmp_path / "alone.md"
+    alone.write_text("A file of its own.", encoding="utf-8")
+    index.sync([notes, alone])
+    named = {Path(each).name: each for each in ids(index)}
+    assert index.delete([named["engines.md"], named["[1] a*b.txt"], named["alone.md"], "x"], exclude=True) == 4
+    (notes / "sub" / "engines.md").write_text("Another of that name.", encoding="utf-8")
+    report = index.sync()
+    assert (report.added, report.deleted) == (2, 0)
+    assert ids(index) == ["sub/bread.txt", "sub/engines.md", "x", "y"]
+    index.sync(alone)
+    assert len(ids(index)) == 5  # what is named is followed again
+
+
 def test_what_is_said_without_a_path_holds_for_all_that_is_followed(index: Index, notes: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -394,9 +410,9 @@ def test_metadata_is_refreshed_without_embedding(index: Index) -> None:
 
 def test_the_same_text_is_embedded_once_across_indexes(tmp_path: Path, notes: Path) -> None:
     cache = tmp_path / "embeddings.db"
-    with Index.create(tmp_path / "one", encoder=Encoder.load("default", cache=cache)) as one:
+    with Index.create(tmp_path / "one", encoder=Encoder.load("minilm", cache=cache)) as one:
         assert one.sync(notes).embedded == 2
-    with Index.create(tmp_path / "two", encoder=Encoder.load("default", cache=cache)) as two:
+    with Index.create(tmp_path / "two", encoder=Encoder.load("minilm", cache=cache)) as two:
         report = two.sync(notes)
     assert (report.added, report.passages, report.embedded) == (2, 2, 0)
 

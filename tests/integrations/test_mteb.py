@@ -29,27 +29,27 @@ def tasks() -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def model(tasks: ModuleType, default_encoder: Encoder) -> Any:
-    return tasks.SemsearchModel(default_encoder)
+def model(tasks: ModuleType, minilm_encoder: Encoder) -> Any:
+    return tasks.SemsearchModel(minilm_encoder)
 
 
-def test_sts_is_that_of_semsearch_sts(tasks: ModuleType, model: Any, default_encoder: Encoder) -> None:
+def test_sts_is_that_of_semsearch_sts(tasks: ModuleType, model: Any, minilm_encoder: Encoder) -> None:
     found = tasks.scores(model, tasks.LocalSts())
     pairs, gold = tasks.some_pairs()
-    ours = sts(pairs, default_encoder, gold)
+    ours = sts(pairs, minilm_encoder, gold)
     assert 100 * found["cosine_spearman"] == pytest.approx(ours.spearman, abs=0.02)
     assert 100 * found["cosine_pearson"] == pytest.approx(ours.pearson, abs=0.02)
     if tasks.ALL:
-        assert 100 * found["cosine_spearman"] == pytest.approx(sts_task("stsb", default_encoder).spearman.all, abs=0.02)
+        assert 100 * found["cosine_spearman"] == pytest.approx(sts_task("stsb", minilm_encoder).spearman.all, abs=0.02)
         print(found["cosine_spearman"], ours.spearman)
 
 
 def test_retrieval_is_that_of_semsearch_eval(
-    tasks: ModuleType, model: Any, default_encoder: Encoder, tmp_path: Path
+    tasks: ModuleType, model: Any, minilm_encoder: Encoder, tmp_path: Path
 ) -> None:
     found = tasks.scores(model, tasks.LocalRetrieval())
     queries, qrels, documents = tasks.scifact()
-    with Index.create(tmp_path / "scifact", encoder=default_encoder, splitter=Splitter("none")) as index:
+    with Index.create(tmp_path / "scifact", encoder=minilm_encoder, splitter=Splitter("none")) as index:
         index.add(documents)
         ours = retrieval.evaluate(retrieval.ranked(index.search, "semantic"), queries, qrels)
     pairs = (
@@ -63,7 +63,7 @@ def test_retrieval_is_that_of_semsearch_eval(
         print(name, found[theirs], ours[name])
 
 
-def test_mteb_records_which_encoder_it_was(model: Any, default_encoder: Encoder) -> None:
+def test_mteb_records_which_encoder_it_was(model: Any, minilm_encoder: Encoder) -> None:
     meta = model.mteb_model_meta
-    assert (meta.name, meta.revision) == ("semsearch/all-MiniLM-L6-v2", default_encoder.fingerprint)
-    assert (meta.embed_dim, meta.max_tokens, meta.framework) == (384, default_encoder.max_tokens, ["ONNX"])
+    assert (meta.name, meta.revision) == ("semsearch/all-MiniLM-L6-v2", minilm_encoder.fingerprint)
+    assert (meta.embed_dim, meta.max_tokens, meta.framework) == (384, minilm_encoder.max_tokens, ["ONNX"])

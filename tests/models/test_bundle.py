@@ -19,12 +19,12 @@ from semsearch.prompts import Prompt, library
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """A copy of the default encoder to break."""
-    return Path(shutil.copytree(model_folders.find("default"), tmp_path / "copy"))
+    return Path(shutil.copytree(model_folders.find("minilm"), tmp_path / "copy"))
 
 
-def test_a_folder_is_an_encoder_as_its_name_is(copy: Path, default_encoder: Encoder) -> None:
-    assert Encoder.load(copy).fingerprint == default_encoder.fingerprint
-    assert Encoder.load(str(copy)).fingerprint == default_encoder.fingerprint
+def test_a_folder_is_an_encoder_as_its_name_is(copy: Path, minilm_encoder: Encoder) -> None:
+    assert Encoder.load(copy).fingerprint == minilm_encoder.fingerprint
+    assert Encoder.load(str(copy)).fingerprint == minilm_encoder.fingerprint
 
 
 @pytest.mark.parametrize("part", ["model.onnx", "tokenizer.json"])
@@ -89,12 +89,12 @@ def test_writing_and_reading_gives_the_same_bundle(copy: Path) -> None:
     ids=lambda change: next(iter(change)),
 )
 def test_whatever_decides_a_vector_changes_the_fingerprint(change: dict[str, object]) -> None:
-    bundle = bundles.read(model_folders.find("default"))
+    bundle = bundles.read(model_folders.find("minilm"))
     assert replace(bundle, **change).with_fingerprint().fingerprint != bundle.fingerprint  # type: ignore[arg-type]
 
 
 def test_name_and_figures_do_not_change_the_fingerprint() -> None:
-    bundle = bundles.read(model_folders.find("default"))
+    bundle = bundles.read(model_folders.find("minilm"))
     other = replace(bundle, name="mine", parity={}, background=(), licence="MIT", folder=Path("elsewhere"))
     assert other.with_fingerprint().fingerprint == bundle.fingerprint
 
@@ -121,14 +121,14 @@ def test_every_name_of_the_catalogue_states_its_terms_and_loads_or_names_its_pla
         assert Encoder.load(Encoder.load(name).name).fingerprint == Encoder.load(name).fingerprint
 
 
-def test_the_default_encoder_is_near_to_full_precision() -> None:
-    parity = bundles.read(model_folders.find("default")).parity
+def test_the_minilm_encoder_is_near_to_full_precision() -> None:
+    parity = bundles.read(model_folders.find("minilm")).parity
     assert parity["mean_cosine"] >= 0.985
     assert parity["stsb_dev_fp32"] - parity["stsb_dev"] <= 0.5
 
 
 def test_the_background_rises_and_is_that_of_unrelated_texts() -> None:
-    background = bundles.read(model_folders.find("default")).background
+    background = bundles.read(model_folders.find("minilm")).background
     assert len(background) == 1001
     assert list(background) == sorted(background)
     assert -0.1 < background[500] < 0.15

@@ -582,8 +582,8 @@ def test_a_backend_that_cannot_run_it_is_refused(bert: Path) -> None:
     with pytest.raises(UsageError, match=r"semsearch\.export"):
         Encoder.load(bert, backend="onnx")
     with pytest.raises(UsageError, match="torch does not run"):
-        Encoder.load("default", backend="torch")
-    assert Encoder.load("default", backend="onnx").fingerprint == "7777f0d092591066"
+        Encoder.load("minilm", backend="torch")
+    assert Encoder.load("minilm", backend="onnx").fingerprint == "7777f0d092591066"
 
 
 @pytest.mark.parametrize("option", [{"template": "mean"}, {"layer": -2}, {"dtype": "fp32"}])
@@ -591,7 +591,7 @@ def test_an_exported_encoder_has_its_template_built_in(option: dict[str, Any]) -
     for name in ("default", "hashing"):
         with pytest.raises(UsageError, match=f"{next(iter(option))} cannot be chosen"):
             Encoder.load(name, **option)
-    assert Encoder.load("default", dtype="int8").dim == 384  # what it is anyhow
+    assert Encoder.load("minilm", dtype="int8").dim == 384  # what it is anyhow
 
 
 def test_without_torch_the_extra_is_named(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,7 +168,7 @@ def test_what_an_index_remembers_is_the_commit(server: Hub, tiny: Path, tmp_path
 
 
 def test_an_exported_encoder_brings_its_graph(server: Hub) -> None:
-    server.repos["owner/exported"] = {FIRST: model_folders.find("default")}
+    server.repos["owner/exported"] = {FIRST: model_folders.find("minilm")}
     assert Encoder.load("hf:owner/exported").fingerprint == "7777f0d092591066"
     assert "model.onnx" in server.fetched()
     with pytest.raises(UsageError, match="template built in"):

@@ -116,11 +116,11 @@ def test_the_step_says_on_what_it_was_fitted(white: Encoder, flowing: Encoder) -
     assert step.fitted["texts"] == 300 and step.fitted["source"] == "words" and step.fitted["varying"] == 32
     assert other.fitted["bits_after"] < other.fitted["bits_before"] and other.fitted["seed"] == 1
     assert step.fitted["sha256"] == other.fitted["sha256"]  # of the same texts
-    assert white.info["post"] == ["whitening 20"] and "post" not in Encoder.load("default").info
+    assert white.info["post"] == ["whitening 20"] and "post" not in Encoder.load("minilm").info
 
 
 def test_fingerprints_of_what_carries_nothing_stay(plain: Encoder, white: Encoder, flowing: Encoder) -> None:
-    assert bundles.read(model_folders.find("default")).with_fingerprint().fingerprint == DEFAULT
+    assert bundles.read(model_folders.find("minilm")).with_fingerprint().fingerprint == DEFAULT
     assert len({plain.fingerprint, white.fingerprint, flowing.fingerprint}) == 3
 
 
@@ -269,12 +269,12 @@ def test_torch_and_graph_agree_on_what_a_shortened_encoder_is(saved: Path, graph
     assert np.abs(shorter.encode(list(TEXTS)) - Encoder.load(f"{graph}#dim=4").encode(list(TEXTS))).max() < 1e-3
 
 
-def test_the_default_encoder_can_be_shortened_and_measures_its_own_background(default_encoder: Encoder) -> None:
-    short = Encoder.load("default#dim=64")
+def test_an_encoder_that_ships_can_be_shortened_and_measures_its_own_background(minilm_encoder: Encoder) -> None:
+    short = Encoder.load("minilm#dim=64")
     assert short.encode(["a", "b"]).shape == (2, 64)
     assert np.allclose(np.linalg.norm(short.encode(["a", "b"]), axis=1), 1, atol=UNIT)
-    assert short.fingerprint != default_encoder.fingerprint and short.name == "all-MiniLM-L6-v2#dim=64"
-    assert len(short.background) == 1001 and short.background != default_encoder.background
+    assert short.fingerprint != minilm_encoder.fingerprint and short.name == "all-MiniLM-L6-v2#dim=64"
+    assert len(short.background) == 1001 and short.background != minilm_encoder.background
 
 
 def test_all_of_the_numbers_is_no_step(plain: Encoder, tiny: Path, graph: Path) -> None:
@@ -352,7 +352,7 @@ def test_what_cannot_be_fitted_says_why(plain: Encoder, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no text"):
         fitted(plain, Fit("flow", []))
     with pytest.raises(UsageError, match="post-processing needs a model that runs in PyTorch"):
-        fitted(Encoder.load("default"), Fit("whitening", sentences(100)))
+        fitted(Encoder.load("minilm"), Fit("whitening", sentences(100)))
     with pytest.raises(UsageError, match="copied as they are"):
         export(plain, tmp_path / "out", "int8", to="torch")
     with pytest.raises(UnknownName, match=r"'tensorflow'.*onnx, torch"):

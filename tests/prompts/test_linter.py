@@ -164,7 +164,7 @@ def test_what_the_model_is_matters_more_than_its_mask(causal: bool, golden: Path
     assert family(bert, causal) == ("causal" if causal else "bert")
 
 
-@pytest.mark.parametrize("model", ["default", "cot-small"])
+@pytest.mark.parametrize("model", ["default", "minilm"])
 def test_an_encoder_that_names_no_tokens_is_known_by_its_tokenizer(model: str) -> None:
     from semsearch.evaluation import check_template
 

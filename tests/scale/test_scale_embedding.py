@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -14,19 +12,18 @@ import pytest
 from helpers.commandline import CommandLine
 
 from semsearch import Index, SyncOptions
-from semsearch.chunking.splitter import Splitter, passages
-from semsearch.documents.isolation.messages import packed_item
+from semsearch.chunking.splitter import Splitter
 from semsearch.encoders.base import BaseEncoder
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.encoders.index_encoder import LazyEncoder
-from semsearch.errors import EncoderMismatch, EncodingFailed, Locked, SemsearchError, UsageError
-from semsearch.scale import cluster, pipeline
+from semsearch.errors import EncoderMismatch, EncodingFailed, Locked, UsageError
+from semsearch.scale import cluster
 from semsearch.scale.arrived_vectors import ArrivedVectors, VectorTable
-from semsearch.scale.cluster import Engine, most_workers, workers
+from semsearch.scale.cluster import Engine, workers
 from semsearch.scale.embedding_job import embedded_ahead
 from semsearch.scale.keys import text_key
 from semsearch.scale.part_encoder import PartEncoder
-from semsearch.scale.parts import MOST_MESSAGE, Answer, Part
+from semsearch.scale.parts import Answer, Part
 from semsearch.scale.precomputed_encoder import PrecomputedEncoder
 from semsearch.types import Document, Passage, Role, TruncationStats
 from semsearch.utils.passage_context import embedded
@@ -47,22 +44,6 @@ JOB = {
 NOTES = [Document(f"n{n}", f"Note {n} is about kettle number {n}. " * 3, {"n": n}, f"Note {n}") for n in range(12)]
 
 
-class Counting(Counter[str]):
-    """Attempts in this process."""
-
-    def begun(self, what: str) -> int:
-        self[what] += 1
-        return self[what]
-
-    def ended(self, what: str) -> None:
-        del self[what]
-
-    def alive(self) -> None:
-        self.beats += 1
-
-    beats = 0
-
-
 class Failing(HashingEncoder):
     """Fails at texts with the word poison, so often."""
 
@@ -77,22 +58,14 @@ class Failing(HashingEncoder):
         return super().encode(texts, role=role)
 
 
-def part_encoder(model: BaseEncoder | None = None, attempts: Counting | None = None, size: int = 20) -> PartEncoder:
+def part_encoder(model: BaseEncoder | None = None, size: int = 20) -> PartEncoder:
     model = model or HashingEncoder()
     lazy = LazyEncoder("the job", model.name, model.fingerprint, model.dim, recorded=None, encoder=model)
-    return PartEncoder(
-        lazy, Splitter(size=size), context=True, attempts=Counting() if attempts is None else attempts, worker="here"
-    )
+    return PartEncoder(lazy, Splitter(size=size), context=True, worker="here")
 
 
-def part_of(documents: Sequence[Document], name: str = "0/0") -> Part:
-    return Part(name, 1, b"".join(packed_item(one, MOST_MESSAGE) for one in documents))
-
-
-def answer(documents: Sequence[Document], how: PartEncoder | None = None, name: str = "0/0") -> Answer:
-    """The answer to a part, after its way to the driver."""
-    [row] = (how or part_encoder()).answer(part_of(documents, name)).table().to_pylist()
-    return Answer.of_row(row)
+def answer(documents: Sequence[Document], how: PartEncoder | None = None) -> Answer:
+    return (how or part_encoder()).answer(Part(tuple(documents)))
 
 
 def test_the_vectors_are_those_of_the_local_path(tmp_path: Path) -> None:
@@ -103,7 +76,7 @@ def test_the_vectors_are_those_of_the_local_path(tmp_path: Path) -> None:
         cut = [(one["document"], Passage(one["start"], one["end"], one["text"])) for one in rows]
     with ArrivedVectors(tmp_path / "vectors", JOB) as arrived:
         for at in range(0, len(NOTES), 5):
-            arrived.put(answer(NOTES[at : at + 5], name=f"0/{at}"))
+            arrived.put(answer(NOTES[at : at + 5]))
         table = VectorTable(arrived)
         found = table.find([*(embedded(NOTES[int(uri[1:])], passage) for uri, passage in cut), "Another text."])
     assert sorted(found) == list(range(len(rows))) and len(rows) > len(NOTES)
@@ -113,7 +86,7 @@ def test_the_vectors_are_those_of_the_local_path(tmp_path: Path) -> None:
 def test_what_has_arrived_is_there_again_and_a_torn_part_is_not(tmp_path: Path) -> None:
     with ArrivedVectors(tmp_path, JOB) as arrived:
         for at in (0, 6, 6):
-            arrived.put(answer(NOTES[at : at + 6], name=f"0/{at}"))
+            arrived.put(answer(NOTES[at : at + 6]))
         with pytest.raises(Locked):
             ArrivedVectors(tmp_path, JOB)
     first, second = sorted(tmp_path.glob("*.part"))
@@ -137,33 +110,6 @@ def test_a_document_at_which_the_encoder_fails_twice_is_set_aside_with_its_reaso
     assert key == text_key("This is poison.").hex() and "poisoned" in reason and done.documents == 12
 
 
-def test_a_long_document_gives_signs_of_life_and_the_same_passages() -> None:
-    attempts = Counting()
-    words = " ".join(f"word{n}" for n in range(12_000))
-    done = answer([Document("long", words)], how=part_encoder(attempts=attempts, size=20))
-    assert done.passages == len(passages(Document("long", words), Splitter(size=20), HashingEncoder().count_tokens))
-    assert attempts.beats == -(-done.passages // 256) > 1
-
-
-def test_the_watch_goes_on_while_actors_do_and_ends_with_them() -> None:
-    class Dataset:
-        released = threading.Event()
-
-        def iter_batches(self, **_: object) -> Iterator[object]:
-            self.released.wait()
-            return iter(())
-
-    beats = iter([1, 2, 3, 3])
-    ray = SimpleNamespace(get=lambda asked, timeout: asked)
-    coordinator = SimpleNamespace(
-        beats=SimpleNamespace(remote=lambda: next(beats)), problems=SimpleNamespace(remote=list)
-    )
-    with pytest.raises(SemsearchError, match="stands still"):
-        list(pipeline.answers(ray, Dataset(), coordinator, 0.01))
-    Dataset.released.set()
-    assert next(beats, None) is None  # all four were asked for
-
-
 def test_an_encoder_that_fails_at_everything_ends_the_job() -> None:
     class Broken(HashingEncoder):
         def encode(self, texts: Sequence[str], /, *, role: Role = "passage") -> Vectors:
@@ -171,29 +117,6 @@ def test_an_encoder_that_fails_at_everything_ends_the_job() -> None:
 
     with pytest.raises(EncodingFailed, match="plain sentence"):
         answer(NOTES, how=part_encoder(Broken()))
-
-
-def test_a_document_that_ended_its_process_twice_is_set_aside_and_its_neighbours_are_not() -> None:
-    class Killed(BaseException):
-        pass
-
-    class Deadly(HashingEncoder):
-        def encode(self, texts: Sequence[str], /, *, role: Role = "passage") -> Vectors:
-            if any("deadly" in text for text in texts):
-                raise Killed
-            return super().encode(texts, role=role)
-
-    attempts, runs = Counting(), 0
-    some = [*NOTES[:6], Document("d", "This is deadly."), *NOTES[6:]]
-    part = part_of(some)
-    while True:
-        runs += 1
-        try:
-            done = part_encoder(Deadly(), attempts).answer(part)  # a new process, with the counts of the coordinator
-            break
-        except Killed:
-            assert runs < 10
-    assert list(done.set_aside) == [text_key("This is deadly.").hex()] and done.documents == 12 and runs == 5
 
 
 def test_an_index_takes_the_vectors_that_have_arrived_and_encodes_nothing(tmp_path: Path) -> None:
@@ -285,24 +208,13 @@ def test_an_error_on_leaving_ray_never_takes_the_place_of_ctrl_c(monkeypatch: py
         raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(
-    ("least", "cpus", "nodes", "fit"),
-    [(2, 1, [2, 2], 4), (1, 1, [0, 2], 2), (2, 1.5, [2, 2], 2), (1, 0.5, [2], 4)],
-)
-def test_as_many_workers_as_fit_on_the_nodes(least: int, cpus: float, nodes: list[float], fit: int) -> None:
-    has = [{"CPU": float(cpu)} for cpu in nodes]
-    assert most_workers(Engine(least=least, cpus=cpus), has) == fit
-
-
-def test_a_cluster_that_grows_may_have_more_workers_than_fit_at_first() -> None:
-    assert most_workers(Engine(least=1, most=64), [{"CPU": 2.0}]) == 64
+@pytest.mark.parametrize(("cpus", "nodes", "fit"), [(1, [2, 2], 4), (1, [0, 2], 2), (1.5, [2, 2], 2), (0.5, [2], 4)])
+def test_as_many_workers_as_fit_on_the_nodes(cpus: float, nodes: list[float], fit: int) -> None:
+    assert workers(Engine(cpus=cpus), [{"CPU": float(cpu)} for cpu in nodes]) == fit
 
 
 @pytest.mark.parametrize("number", [-1.0, float("nan"), float("inf")])
-@pytest.mark.parametrize(
-    ("name", "option"),
-    [("cpus", "--cpus-per-worker"), ("gpus", "--gpus-per-worker"), ("stall_seconds", "--stall-after")],
-)
+@pytest.mark.parametrize(("name", "option"), [("cpus", "--cpus-per-worker"), ("gpus", "--gpus-per-worker")])
 def test_a_number_that_no_worker_can_have_is_refused_by_its_option(name: str, option: str, number: float) -> None:
     with pytest.raises(UsageError, match=f"{option}: .* no number above 0. Leave it out"):
         Engine(**{name: number})
@@ -311,32 +223,21 @@ def test_a_number_that_no_worker_can_have_is_refused_by_its_option(name: str, op
 @pytest.mark.parametrize(
     ("engine", "has"),
     [
-        (Engine(least=3), [{"CPU": 2.0}]),
-        (Engine(least=5), [{"CPU": 2.0}, {"CPU": 2.0}]),
+        (Engine(workers=3), [{"CPU": 2.0}]),
+        (Engine(workers=5), [{"CPU": 2.0}, {"CPU": 2.0}]),
         (Engine(cpus=4), [{"CPU": 2.0}, {"CPU": 2.0}]),
         (Engine(gpus=1), [{"CPU": 8.0}]),
     ],
 )
 def test_workers_that_do_not_fit_are_refused(engine: Engine, has: list[dict[str, float]]) -> None:
     with pytest.raises(UsageError, match=r"do not fit.*wait for ever.*(--workers|--cpus-per-worker)"):
-        most_workers(engine, has)
+        workers(engine, has)
 
 
-@pytest.mark.parametrize("text", ["", "0", "8:2", "a", "1:", "2:3:4", "-1"])
-def test_numbers_of_workers_that_make_no_sense_are_refused(text: str) -> None:
-    with pytest.raises(UsageError):
-        Engine("auto", *workers(text))
-
-
-@pytest.mark.parametrize("option", ["--workers=2", "--shard-size=9", "--ray-address=auto"])
+@pytest.mark.parametrize("option", ["--workers=2", "--ray-address=auto"])
 def test_options_of_ray_are_refused_without_it(cli: CommandLine, tmp_path: Path, option: str) -> None:
     ran = cli("index", tmp_path, option)
     assert ran.code == 2 and "--engine ray" in ran.err
-
-
-def test_a_part_of_bytes_that_are_no_messages_is_refused() -> None:
-    with pytest.raises(ValueError):
-        list(Part("0/0", 0, b"\0" * 15 + b"\2" + b"{}"))
 
 
 def test_a_device_is_refused_where_workers_embed(cli: CommandLine, tmp_path: Path) -> None:

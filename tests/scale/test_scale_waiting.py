@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,18 @@ from helpers.commandline import CommandLine
 
 from semsearch import Encoder, Index, SyncOptions, admin
 from semsearch.chunking.splitter import Splitter
-from semsearch.documents import waiting_vectors
 from semsearch.encoders.index_encoder import LazyEncoder
 from semsearch.errors import Locked
-from semsearch.scale import embedding_job, parts
+from semsearch.index.admin import waiting_vectors
+from semsearch.scale import embedding_job
 from semsearch.scale.arrived_vectors import ArrivedVectors
 from semsearch.scale.cluster import Engine
-from semsearch.scale.coordinator import Coordinator
 from semsearch.scale.embedding_actor import JobSettings
 from semsearch.scale.embedding_job import embedded_ahead
 from semsearch.scale.job_report import JobReport
-from semsearch.scale.keys import DocumentKeys
 from semsearch.scale.part_encoder import PartEncoder
+from semsearch.scale.parts import Part
 from semsearch.scale.precomputed_encoder import PrecomputedEncoder
-from semsearch.scale.shards import Shard
 from semsearch.types import SyncReport
 
 
@@ -34,26 +32,22 @@ def in_this_process(end: Callable[[], None]) -> Any:
     """`embedding_job._run` without a cluster: the parts are embedded here. `end` is called once all are on disk."""
 
     def run(
-        pending: list[Shard],
-        how: JobSettings,
+        given: Iterable[Part],
         _: Any,
+        how: JobSettings,
         __: Any,
+        ___: Any,
         arrived: ArrivedVectors,
-        present: DocumentKeys,
         report: JobReport,
-        *___: Any,
+        *____: Any,
     ) -> None:
         model = Encoder.load(how.reference)
         encoder = LazyEncoder("the job", how.name, how.fingerprint, how.dim, recorded=None, encoder=model)
-        actor = PartEncoder(
-            encoder, Splitter(**how.splitter), context=how.context, attempts=Coordinator({}), worker="this process"
-        )
-        for number, shard in enumerate(pending):
-            for part in parts.parts(number, shard, present):
-                answer = actor.answer(part)
-                if answer.documents:
-                    arrived.put(answer)
-                report.add(answer)
+        actor = PartEncoder(encoder, Splitter(**how.splitter), context=how.context, worker="this process")
+        for part in given:
+            answer = actor.answer(part)
+            arrived.put(answer)
+            report.add(answer)
         end()
 
     return run

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import random
 import signal
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -81,7 +82,13 @@ def test_a_perfect_student_has_no_loss_and_a_wrong_order_has_one() -> None:
 
 def test_the_learning_rate_falls_at_the_end_alone() -> None:
     found = module("distillation").Settings(steps=100, warmup=10, decay=0.5, learning_rate=1.0)
-    assert [found.rate(step) for step in (0, 9, 10, 50, 75, 99)] == pytest.approx([0.1, 1, 1, 1, 0.5, 0.02])
+    rates = [found.rate(step, found.share(step, 1e6)) for step in (0, 9, 10, 50, 75, 99)]
+    assert rates == pytest.approx([0.1, 1, 1, 1, 0.5, 0.02])
+
+
+def test_a_run_of_so_many_seconds_is_over_when_they_are() -> None:
+    found = replace(module("distillation").Settings(), seconds=60.0, steps=1)
+    assert [found.share(10, seconds) for seconds in (0.0, 30.0, 60.0, 61.0)] == [0.0, 0.5, 1.0, 1.0]
 
 
 def test_rounding_in_training_is_that_of_the_exported_graph(tmp_path: Path) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from semsearch import Index
+from semsearch import Index, Splitter
 from semsearch.types import Hit
 
 if TYPE_CHECKING:
@@ -61,3 +62,17 @@ def test_an_index_of_an_older_version_has_no_furniture(index: Index, monkeypatch
     monkeypatch.setattr(Connection, "schema", lambda _: 7)
     hits = index.search(QUESTION, k=30, mode="keyword", group="passage")
     assert is_furniture(hits[0]) or is_furniture(hits[1])
+
+
+def test_a_passage_of_nothing_but_front_matter_stands_behind_all_others(
+    tmp_path: Path, hashing: HashingEncoder
+) -> None:
+    front = "\n".join(f"tag{n}: boiler number {n} of the heating" for n in range(40))
+    (tmp_path / "note.md").write_text(
+        f"---\ntitle: Boiler\n{front}\n---\n\n# Boiler\n\nThe boiler of the heating hums.\n"
+    )
+    with Index.create(tmp_path / "index", encoder=hashing, splitter=Splitter(size=40)) as made:
+        made.sync(tmp_path / "note.md")
+        hits = made.search("boiler of the heating", k=30, group="passage")
+    assert hits[0].text.endswith("The boiler of the heating hums.")
+    assert sum(hit.text.startswith(("---", "tag")) for hit in hits[1:]) > 3

@@ -73,13 +73,13 @@ NAMES = [
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Index, dict[str, set[str]]]]:
     """An index of the people, and of each thing the two who like it."""
-    tokenizer = json.loads((ASSETS / "default" / "tokenizer.json").read_text(encoding="utf-8"))
+    tokenizer = json.loads((ASSETS / "minilm" / "tokenizer.json").read_text(encoding="utf-8"))
     words = sorted(word for word in tokenizer["model"]["vocab"] if word.isalpha() and word.isascii() and len(word) > 6)
     pairs = list(combinations(NAMES, 2))
     things = dict(zip(random.Random(0).sample(words, len(pairs)), pairs, strict=True))
     likes = {name: [thing for thing, pair in things.items() if name in pair] for name in NAMES}
     folder = tmp_path_factory.mktemp("limit") / "people"
-    with Index.create(folder, encoder=Encoder.load("default")) as index:
+    with Index.create(folder, encoder=Encoder.load("minilm")) as index:
         index.add([Document(name, f"{name} likes {', '.join(liked)}.") for name, liked in likes.items()])
         yield index, {thing: set(pair) for thing, pair in things.items()}
 

@@ -76,6 +76,13 @@ def test_what_is_no_pattern_is_one_clear_error(index: Index, wrong: str) -> None
         index.search("upload", grep=wrong)
 
 
+def test_an_error_repeats_the_pattern_as_it_was_typed(index: Index) -> None:
+    for pattern in ("(", "(?m)("):
+        with pytest.raises(UsageError) as refused:
+            index.search("upload", grep=pattern)
+        assert refused.value.message == f"grep is no regular expression of RE2: missing ): {pattern}."
+
+
 def test_a_hostile_pattern_takes_the_time_of_its_text() -> None:
     text = "a" * 100_000
     for pattern in ("(a+)+$", "(a|aa)+b", "(.*)*x", "(a?){200}a{200}b"):
@@ -102,6 +109,17 @@ def test_a_phrase_that_no_passage_has_is_named(index: Index) -> None:
     assert any('no passage that may be a hit has "milk frother"' in warning for warning in results.warnings)
 
 
+def test_of_several_things_demanded_those_that_no_passage_has_are_named(index: Index) -> None:
+    def said(query: str, *must: str) -> str:
+        results = index.search(query, must=must)
+        assert not results
+        return results.warnings[0].removeprefix("no passage that may be a hit has ")
+
+    assert said('the "steam wand" of a "milk frother"').startswith('"milk frother". Without quotes')
+    assert said('the "steam wand"', "蒸汽棒").startswith('all of "蒸汽棒", "steam wand". Without quotes')
+    assert said("clean it", "frother") == '"frother". To search without it, leave out must.'
+
+
 @pytest.mark.parametrize(
     "text, phrases",
     [
@@ -114,6 +132,8 @@ def test_a_phrase_that_no_passage_has_is_named(index: Index) -> None:
         ("他说「蒸汽棒」很好", ["蒸汽棒"]),
         (" ".join(f'"q{number}"' for number in range(9)), []),  # a text with quotations
         ('"' * 50_000, []),
+        (f'who uses "steam wand" {"for " * 10}', ["steam wand"]),
+        (f'who uses "steam wand" {"for " * 11}', []),  # a text that describes something
     ],
 )
 def test_quotes_are_told_from_signs(text: str, phrases: list[str]) -> None:

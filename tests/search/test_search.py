@@ -30,8 +30,8 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory, default_encoder: Encoder) -> Iterator[Index]:
-    with Index.create(tmp_path_factory.mktemp("search") / "index", encoder=default_encoder) as made:
+def index(tmp_path_factory: pytest.TempPathFactory, minilm_encoder: Encoder) -> Iterator[Index]:
+    with Index.create(tmp_path_factory.mktemp("search") / "index", encoder=minilm_encoder) as made:
         made.add([Document(key, text, metadata={"topic": key}) for key, text in TEXTS.items()])
         yield made
 
@@ -49,9 +49,9 @@ def test_standing_in_both_rankings_does_not_beat_being_right(index: Index) -> No
     assert found[0].document == "bread"
 
 
-def test_the_cosine_of_a_hit_is_that_of_query_and_text(index: Index, default_encoder: Encoder) -> None:
+def test_the_cosine_of_a_hit_is_that_of_query_and_text(index: Index, minilm_encoder: Encoder) -> None:
     for hit in index.search("rain", mode="hybrid"):
-        direct = default_encoder.similarity(default_encoder.encode_query("rain"), default_encoder.encode(hit.text))
+        direct = minilm_encoder.similarity(minilm_encoder.encode_query("rain"), minilm_encoder.encode(hit.text))
         assert hit.scores["cosine"] == pytest.approx(float(direct[0, 0]), abs=2e-3)
 
 
@@ -104,9 +104,9 @@ def test_a_list_of_queries_gives_what_each_gives_alone(index: Index) -> None:
         assert [hit.id for hit in results] == [hit.id for hit in index.search(query, k=3)]
 
 
-def test_a_document_with_many_passages_takes_one_place(tmp_path: Path, default_encoder: Encoder) -> None:
+def test_a_document_with_many_passages_takes_one_place(tmp_path: Path, minilm_encoder: Encoder) -> None:
     long = " ".join(f"Rain number {n} falls from cloud number {n} on a day in week {n}." for n in range(30))
-    with Index.create(tmp_path / "i", encoder=default_encoder, splitter=Splitter(size=32)) as index:
+    with Index.create(tmp_path / "i", encoder=minilm_encoder, splitter=Splitter(size=32)) as index:
         index.add([Document("long", long), Document("bread", TEXTS["bread"])])
         grouped = index.search("rain from clouds", k=5)
         assert sorted(hit.document for hit in grouped) == ["bread", "long"]
@@ -114,8 +114,8 @@ def test_a_document_with_many_passages_takes_one_place(tmp_path: Path, default_e
         assert [hit.document for hit in index.search("rain from clouds", k=5, group="passage")] == ["long"] * 5
 
 
-def test_copies_fold_into_the_first_and_are_named(tmp_path: Path, default_encoder: Encoder) -> None:
-    with Index.create(tmp_path / "i", encoder=default_encoder) as index:
+def test_copies_fold_into_the_first_and_are_named(tmp_path: Path, minilm_encoder: Encoder) -> None:
+    with Index.create(tmp_path / "i", encoder=minilm_encoder) as index:
         index.add(
             [
                 Document("one", TEXTS["engines"]),
@@ -136,8 +136,8 @@ def test_a_query_that_is_too_long_is_cut_and_says_so(index: Index) -> None:
     assert any("too long" in warning for warning in found.warnings)
 
 
-def test_the_snippet_is_the_sentence_that_answers(tmp_path: Path, default_encoder: Encoder) -> None:
-    with Index.create(tmp_path / "i", encoder=default_encoder) as index:
+def test_the_snippet_is_the_sentence_that_answers(tmp_path: Path, minilm_encoder: Encoder) -> None:
+    with Index.create(tmp_path / "i", encoder=minilm_encoder) as index:
         index.add([Document("all", " ".join(TEXTS.values()))])
         results = index.search("a loop of rope", k=1)
         snippet = index.snippets(results)[0]
@@ -157,10 +157,10 @@ def test_the_snippet_is_the_sentence_that_answers(tmp_path: Path, default_encode
 )
 @pytest.mark.parametrize("mode", ["keyword", "semantic"])
 def test_a_snippet_begins_with_a_sentence(
-    before: str, behind: str, mode: Literal["keyword", "semantic"], tmp_path: Path, default_encoder: Encoder
+    before: str, behind: str, mode: Literal["keyword", "semantic"], tmp_path: Path, minilm_encoder: Encoder
 ) -> None:
     sentence = "It needs air, water and time."
-    with Index.create(tmp_path / "i", encoder=default_encoder) as index:
+    with Index.create(tmp_path / "i", encoder=minilm_encoder) as index:
         index.add([Document("all", before + sentence + behind)])
         results = index.search("compost heap needs garden", k=1, mode=mode)
         snippet = index.snippets(results)[0]
@@ -180,16 +180,16 @@ def test_a_snippet_in_short_slides_is_placed_by_its_own_slide_and_not_where_the_
             assert placed.heading == ("Slide of Engines" if page == 3 else "Slide of Tea")
 
 
-def test_a_passage_without_a_sentence_still_has_a_snippet(tmp_path: Path, default_encoder: Encoder) -> None:
-    with Index.create(tmp_path / "i", encoder=default_encoder) as index:
+def test_a_passage_without_a_sentence_still_has_a_snippet(tmp_path: Path, minilm_encoder: Encoder) -> None:
+    with Index.create(tmp_path / "i", encoder=minilm_encoder) as index:
         index.add([Document("all", "| compost | heap |")])
         results = index.search("compost", k=1)
         snippet = index.snippets(results)[0]
     assert results[0].text[snippet.start : snippet.end] == "| compost | heap |"
 
 
-def test_keyword_search_never_loads_the_encoder(tmp_path: Path, default_encoder: Encoder) -> None:
-    with Index.create(tmp_path / "i", encoder=default_encoder) as index:
+def test_keyword_search_never_loads_the_encoder(tmp_path: Path, minilm_encoder: Encoder) -> None:
+    with Index.create(tmp_path / "i", encoder=minilm_encoder) as index:
         index.add([Document("a", TEXTS["bread"])])
 
     class Broken:
@@ -217,22 +217,22 @@ def test_a_query_that_cannot_be_says_why(index: Index, asked: dict[str, object])
         index.search(Query())
 
 
-def test_a_file_by_its_path_is_not_its_own_answer(tmp_path: Path, default_encoder: Encoder) -> None:
+def test_a_file_by_its_path_is_not_its_own_answer(tmp_path: Path, minilm_encoder: Encoder) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
     for name, text in TEXTS.items():
         (folder / f"{name}.txt").write_text(text)
-    with Index.create(tmp_path / "i", encoder=default_encoder) as index:
+    with Index.create(tmp_path / "i", encoder=minilm_encoder) as index:
         index.sync(folder)
         found = [hit.document for hit in index.similar(folder / "engines.txt")]
     assert found and "engines.txt" not in found
 
 
-def test_a_file_whose_name_is_not_utf8_is_found_and_not_hidden(tmp_path: Path, default_encoder: Encoder) -> None:
+def test_a_file_whose_name_is_not_utf8_is_found_and_not_hidden(tmp_path: Path, minilm_encoder: Encoder) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / os.fsdecode(b"caf\xe9.txt")).write_text(TEXTS["weather"])
-    with Index.create(tmp_path / "i", encoder=default_encoder) as index:
+    with Index.create(tmp_path / "i", encoder=minilm_encoder) as index:
         index.sync(folder)
         found = index.search("rain", k=1)
     assert [hit.document for hit in found] == [r"caf\xe9.txt"]
@@ -245,11 +245,11 @@ def test_a_value_of_the_wrong_kind_is_one_clear_error(index: Index, asked: dict[
         index.search("rain", **asked)
 
 
-def test_all_of_a_long_file_is_an_example_and_not_its_beginning_alone(tmp_path: Path, default_encoder: Encoder) -> None:
+def test_all_of_a_long_file_is_an_example_and_not_its_beginning_alone(tmp_path: Path, minilm_encoder: Encoder) -> None:
     """The file is split as the documents of the index are, and its passages are averaged."""
     bread, engine = TEXTS["bread"] + " ", TEXTS["engines"] + " "
     (tmp_path / "long.txt").write_text(bread * 30 + engine * 90, encoding="utf-8")
-    with Index.create(tmp_path / "index", encoder=default_encoder) as index:
+    with Index.create(tmp_path / "index", encoder=minilm_encoder) as index:
         index.add([Document(key, text) for key, text in TEXTS.items()])
         assert index.similar(tmp_path / "long.txt", k=1)[0].document == "engines"
 
@@ -275,8 +275,8 @@ def test_a_passage_with_all_words_of_the_query_is_a_match_whatever_its_cosine(in
     assert (words[0].match, words[0].strength, words.good_match) == ("likely", None, True)
 
 
-def test_strengths_are_provisional_while_the_index_is_updated(tmp_path: Path, default_encoder: Encoder) -> None:
-    with Index.create(tmp_path / "index", encoder=default_encoder) as growing:
+def test_strengths_are_provisional_while_the_index_is_updated(tmp_path: Path, minilm_encoder: Encoder) -> None:
+    with Index.create(tmp_path / "index", encoder=minilm_encoder) as growing:
         growing.add([Document(key, text) for key, text in TEXTS.items()])
         assert not growing.search("rain").warnings
         _writer(growing).record_run(None)
@@ -285,14 +285,14 @@ def test_strengths_are_provisional_while_the_index_is_updated(tmp_path: Path, de
         assert not growing.search("rain").warnings
 
 
-def test_an_index_that_was_built_before_has_strengths_too(tmp_path: Path, default_encoder: Encoder) -> None:
-    with Index.create(tmp_path / "index", encoder=default_encoder) as made:
+def test_an_index_that_was_built_before_has_strengths_too(tmp_path: Path, minilm_encoder: Encoder) -> None:
+    with Index.create(tmp_path / "index", encoder=minilm_encoder) as made:
         made.add([Document(key, text) for key, text in TEXTS.items()])
         expected = made.search("rain")[0].strength
         writer = _writer(made)
         with writer.transaction():
             writer.connection.execute("UPDATE spaces SET background = x'', background_count = 0")
-    with Index.open(tmp_path / "index", encoder=default_encoder) as again:
+    with Index.open(tmp_path / "index", encoder=minilm_encoder) as again:
         assert again.search("rain")[0].strength == pytest.approx(expected, abs=1e-6)
 
 

@@ -54,6 +54,7 @@ def test_it_finds_the_words_without_strengths_and_warns_once(
     assert {hit.strength for hit in results} == {None}
     assert results.plan["encoded"] == 0
     (warning,) = results.warnings
+    assert "a hit is likely, not more" in warning and all(hit.match in ("likely", "weak") for hit in results)
     assert "reads English" in warning and "semsearch reembed notes -m multilingual" in warning
 
 

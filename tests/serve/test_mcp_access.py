@@ -18,6 +18,7 @@ from helpers.commandline import CommandLine
 from helpers.served import PATIENCE
 
 from semsearch import Document, Index
+from semsearch.serve.mcp.messages import NoMessage, message
 from semsearch.serve.mcp.run import main
 from semsearch.stores import entry_checks
 
@@ -98,6 +99,10 @@ def test_over_http_a_token_has_its_right_in_its_indexes_only(tmp_path: Path) -> 
         for body in (b"{", b"\xff\xfe\x00", b"[]", b"1" * 2**20, b'{"jsonrpc": "2.0", "id": 1}'):
             answer = server.ask("POST", "/mcp", body, authorization=f"Bearer {READER}", **accepted)
             assert 400 <= answer.status < 500
+        for number in (b"null", b'"\\ud800"', b'1, "id": 2'):
+            body = b'{"jsonrpc": "2.0", "method": "ping", "id": ' + number + b"}"
+            refused = server.ask("POST", "/mcp", body, authorization=f"Bearer {READER}", **accepted)
+            assert refused.status == 400 and refused.body["id"] is None
         assert "Traceback" not in server.errors.read_text()
         assert READER not in server.errors.read_text()
 
@@ -124,6 +129,8 @@ def test_stdout_carries_the_protocol_only_and_the_end_of_the_input_ends_the_serv
     search = line("tools/call", 2, name="search", arguments={"query": "tea"})
     half = line("tools/call", 5, name="search", arguments={"query": "tea \ud83d"})
     odd = half + b"\xff\xfe\x00 no JSON\n{}\n[]\n\n" + b'{"jsonrpc": "2.0", "id": 9, "method": "\\ud800"}\n'
+    for number in (b'"\\ud800"', b"true"):  # no answer can repeat the one, the other is no id
+        odd += b'{"jsonrpc": "2.0", "id": ' + number + b', "method": 7}\n'
     sent = line("initialize", 1, **HELLO) + line("notifications/initialized") + odd + search
     process = subprocess.Popen(
         command(home, "-v"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -141,6 +148,22 @@ def test_stdout_carries_the_protocol_only_and_the_end_of_the_input_ends_the_serv
     assert b"Traceback" not in errors
     assert answers[2]["result"]["structuredContent"]["hits"][0]["document"] == "tea"
     assert answers[5]["error"]["code"] == -32700 and "surrogate" in answers[5]["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        *[(f'{{"jsonrpc": "2.0", "id": {number}, "method": "ping"}}', -32600)
+          for number in ("null", "1.5", "[]", "{}", "true")],
+        *[(text, -32600) for text in ("[]", "null", '"x"', '[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', "{}")],
+        *[(text, -32700) for text in ("", "x", "[" * 50_000, '{"a": 1, "a": 1}', '{"id": "\\ud800"}', "1" * 5000)],
+    ],
+)  # fmt: skip
+def test_what_is_no_message_is_answered_without_an_id(text: str, code: int) -> None:
+    with pytest.raises(NoMessage) as caught:
+        message(text.encode())
+    answer = json.loads(caught.value.answer.model_dump_json())
+    assert (answer["id"], answer["error"]["code"]) == (None, code)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])

@@ -84,3 +84,11 @@ def test_a_reranker_orders_documents_and_hits(tmp_path: Path) -> None:
         hits = server.ok("POST", "/indexes/empty/search", query)["hits"]
         assert [hit["document"] for hit in hits] == ["1", "2", "0"]
         assert hits[0]["rerank"] == pytest.approx(scores[1], abs=1e-4)
+
+
+def test_a_wrong_input_is_named_in_words_of_the_client(server: Serving) -> None:
+    answer = server.ask("POST", "/v1/embeddings", {"input": [1, 2], "model": "hashing"})
+    errors = answer.body["errors"]
+    assert answer.status == 422 and not [
+        one for one in errors if "constrained" in one["field"] or "Value error" in one["problem"]
+    ]

@@ -54,6 +54,22 @@ def test_documents_are_deleted_by_ids_and_by_a_filter(server: Serving, place: st
     assert server.ask("POST", f"{place}/delete", {}).status == 400
 
 
+@pytest.mark.parametrize("between", [0, 1200])
+@pytest.mark.parametrize("address", ["", "/upload"])
+def test_of_several_documents_with_an_id_the_last_one_stays_and_the_others_are_counted(
+    server: Serving, place: str, address: str, between: int
+) -> None:
+    same = [{"id": "same", "text": text} for text in ("first", "second", "third", "third")]
+    others = [{"id": f"{n}", "text": f"Number {n}."} for n in range(between if address else 3)]
+    listed = [same[0], *others, *same[1:]]
+    body = b"\n".join(json.dumps(one).encode() for one in listed) if address else {"documents": listed}
+    report = server.ok("POST", place + address, body)
+    counts = {kind: number for kind, number in report["documents"].items() if number}
+    assert counts == {"added": len(others) + 1, "changed": 2, "unchanged": 1}
+    assert server.ok("GET", f"{place}/same")["text"] == "third"
+    assert report["took_s"] > 0
+
+
 def lines(count: int) -> bytes:
     filling = {"filling": "x" * 2000}
     documents = [{"id": f"{n:04}", "text": f"Number {n}.", "metadata": filling} for n in range(count)]
@@ -69,6 +85,9 @@ def test_an_upload_larger_than_a_body_may_be_is_stored_whole(server: Serving, pl
     for first, number, end in ((0, 100, 100), (50, 250, 300), (450, 1000, 600), (600, 100, 600)):
         listed = server.ok("GET", f"{place}?limit={number}&offset={first}")["documents"]
         assert [one["id"] for one in listed] == [f"{n:04}" for n in range(first, end)]
+    for page, first in (("limit=1000", 0), ("limit=250&offset=250", 250), ("limit=1000&after=0120&offset=9", 130)):
+        listed = server.ok("GET", f"{place}?path=0[0-4]*&{page}")["documents"]
+        assert [one["id"] for one in listed] == [f"{n:04}" for n in range(first, 500)]
 
 
 def test_no_more_of_an_answer_is_read_than_it_may_be_long() -> None:
@@ -84,11 +103,11 @@ def test_no_more_of_an_answer_is_read_than_it_may_be_long() -> None:
 NOT_DOCUMENTS = {
     "no text": (b'{"id": "4"}', "text"),
     "no JSON": (b'{"id": "4", "text": ', "not JSON"),
-    "no object": (b"[]", "valid dictionary"),
+    "no object": (b"[]", "valid object"),
     "an unknown field": (b'{"id": "4", "text": "a", "colour": 1}', "colour"),
     "no UTF-8": (b'{"id": "4", "text": "\xff"}', "UTF-8"),
     "half a character": (b'{"id": "4", "text": "\\ud800"}', "surrogate"),
-    "no number": (b'{"id": "4", "text": "a", "metadata": {"n": NaN}}', "nan"),
+    "no number": (b'{"id": "4", "text": "a", "metadata": {"n": NaN}}', "NaN"),
     "a control character": (b'{"id": "4\\n", "text": "a"}', r"U\+000A"),
     "too deep": (b'{"id": "4", "text": "a", "metadata": ' + b'{"a":' * 101 + b"1" + b"}" * 102, "100 deep"),
     "far too deep": (b'{"id": "4", "text": "a", "metadata": ' + b"[" * 100_000, "values|deep"),
@@ -112,7 +131,7 @@ def test_a_bad_line_of_an_upload_costs_itself_and_is_named(server: Serving, plac
 def test_an_upload_of_which_nothing_can_be_stored_is_refused_with_each_line(server: Serving, place: str) -> None:
     wrong = [line.replace(b'"4', b'"%d' % at, 1) for at, (line, _) in enumerate(NOT_DOCUMENTS.values())]
     answer = server.ask("POST", f"{place}/upload", b"\n".join(wrong))
-    assert (answer.status, answer.body["code"]) == (422, 1)
+    assert (answer.status, answer.body["code"]) == (422, 2)
     assert [one["line"] for one in answer.body["skipped"]] == list(range(1, len(NOT_DOCUMENTS) + 1))
     assert server.ok("GET", place)["documents"] == []
 
@@ -206,3 +225,9 @@ def test_a_full_disk_is_told_without_a_path_and_what_was_stored_stays(tmp_path: 
         resource.prlimit(number, resource.RLIMIT_FSIZE, most)
         assert [one["id"] for one in server.ok("GET", address)["documents"]] == ["first"]
         assert server.ok("POST", address, {"documents": [large]})["documents"]["added"] == 1
+
+
+def test_a_long_text_is_answered_as_it_is() -> None:
+    text = 'A "pump", é\n\u2028😀\0' * 200_000
+    document = {"document": "long", "text": text, "metadata": {"pages": [[1, 2], [3]]}}
+    assert json.loads(json_response(document).body) == document

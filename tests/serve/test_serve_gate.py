@@ -13,6 +13,8 @@ from helpers.serving import Serving, serving
 from starlette.exceptions import HTTPException
 
 from semsearch import Index
+from semsearch.errors import UsageError
+from semsearch.serve import access
 from semsearch.serve.gate import Rates
 from semsearch.serve.problems import Refused
 from semsearch.serve.receiving import streamed
@@ -124,9 +126,9 @@ def test_pages_of_another_origin_read_answers_only_where_it_is_named(guarded: Se
             "/indexes/house/documents",
             b'{"documents": [{"id": "n", "text": "t", "metadata": {"a": NaN}}]}',
             422,
-            1,
+            2,
         ),
-        ("POST", "/indexes/house/documents", b'{"documents": [{"id": "n", "text": "t \\ud800"}]}', 422, 1),
+        ("POST", "/indexes/house/documents", b'{"documents": [{"id": "n", "text": "t \\ud800"}]}', 422, 2),
         ("POST", "/indexes/house/search", {"queries": [{"text": "a"}] * 51}, 413, 2),
         ("POST", "/embed", {"texts": ["a"] * 51}, 413, 2),
         ("POST", "/embed", {"texts": ["a"], "model": "hf:some/model"}, 404, 3),
@@ -254,3 +256,9 @@ def test_an_address_of_others_needs_a_token_and_a_token_needs_a_value(cli: Comma
     assert run.main([options % '["SEMSEARCH_NO_SUCH_VARIABLE"]']) == 2
     assert run.main([options % '["HOME:owner"]']) == 2
     assert cli("--home", tmp_path, "serve", "--cors", "app.example.org").code == 2
+
+
+@pytest.mark.parametrize("named", ["a,,", ",a", "", " "])
+def test_an_empty_name_of_an_index_gives_no_token_all_indexes(named: str) -> None:
+    with pytest.raises(UsageError, match="empty name of an index"):
+        access.parse([f"T:read:{named}"], {"T": "0123456789abcdef"})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.commandline import CommandLine
-from helpers.serving import Serving
+from helpers.serving import Serving, speaks_python
 
 from semsearch import Document, Encoder, Index, admin
 from semsearch.encoders.hashing import HashingEncoder
@@ -23,6 +23,20 @@ def test_a_search_is_answered_as_query_json_prints_it(server: Serving, cli: Comm
     answered = server.ok("POST", "/indexes/house/search", {"text": "a diesel engine", "k": 2})
     assert without_times(answered) == without_times(json.loads(printed.out))
     assert answered["hits"][0]["document"] == "a/b.md"
+
+
+def test_no_more_hits_are_read_than_an_answer_may_be_long(server: Serving, home: Path) -> None:
+    with Index.create("long", encoder="hashing", home=home) as index:
+        index.add(Document(f"{at}", f"Harbour {at}.", {"log": "x" * 900_000}) for at in range(90))
+    place, query = "/indexes/long/search", {"text": "harbour", "mode": "keyword"}
+    assert len(server.ok("POST", place, {**query, "k": 60})["hits"]) == 60
+    assert len(server.ok("POST", place, {**query, "k": 60, "offset": 60})["hits"]) == 30
+    for body in ({**query, "k": 90}, {"queries": [{**query, "k": 10}] * 9}):
+        answer = server.ask("POST", place, body)
+        assert (answer.status, "64 MB" in answer.body["detail"]) == (413, True)
+    answer = server.ask("POST", "/indexes/long/similar", {"id": "1", "k": 90})
+    assert (answer.status, "Ask for fewer" in answer.body["fix"]) == (413, True)
+    admin.remove("long", home)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +56,53 @@ def test_a_search_is_answered_as_query_json_prints_it(server: Serving, cli: Comm
 def test_the_fields_of_a_query_have_their_effect(server: Serving, fields: object, found: set[str]) -> None:
     answered = server.ok("POST", "/indexes/house/search", fields)
     assert {hit["document"] for hit in answered["hits"]} == found
+
+
+SEARCH, DOCUMENTS = "/indexes/house/search", "/indexes/house/documents"
+WRONG: list[tuple[str, str, object, str]] = [  # a request, and what its error says
+    ("GET", f"{DOCUMENTS}?limitt=3", None, "query.limitt: there is no such parameter; this address takes limit, "),
+    ("GET", f"{DOCUMENTS}?limit=3&limit=4", None, "query.limit: it is given more than once"),
+    ("GET", f"{DOCUMENTS}/boiler?text=0", None, "query.text: there is no such parameter; this address takes none"),
+    ("DELETE", f"{DOCUMENTS}/boiler?dry_run=1", None, "query.dry_run: "),
+    ("POST", f"{DOCUMENTS}/delete", {}, "either ids or where"),
+    ("POST", f"{DOCUMENTS}/delete", {"where": "year > :year"}, "the filter asks for :year"),
+    ("POST", f"{DOCUMENTS}/delete", {"values": {"a": 1}, "ids": ["a"]}, "values are given without a filter"),
+    ("POST", f"{DOCUMENTS}/delete", b'{"ids": ["a"], "ids": ["b"]}', "the key 'ids' more than once"),
+    ("POST", DOCUMENTS, b'{"documents": [{"id": "a", "text": "b", "metadata": {"c": 1, "c": 2}}]}', "the key 'c'"),
+    ("POST", DOCUMENTS, b'{"documents": [{"id": "a", "text": "b", "metadata": {"c": NaN}}]}', "no numbers in JSON"),
+    ("POST", DOCUMENTS, {"documents": [{"id": "a\nb", "text": "c"}]}, r"a\x0ab: its id has the control character"),
+    ("POST", DOCUMENTS, {"documents": []}, "documents: List should have at least 1 item, not 0"),
+    ("POST", f"{DOCUMENTS}/upload", b'{"id": "a", "id": "b", "text": "c"}', "line 1: it has the key 'id'"),
+    ("POST", SEARCH, {"text": "a", "k": 10**12}, "k: Input should be less than or equal to 1000"),
+    ("POST", SEARCH, b'{"text": "a", "min_strength": NaN}', "min_strength: Input should be a finite number"),
+    ("POST", SEARCH, b'{"text": "a", "more": [["b", 1e999]]}', "more.0.1: Input should be a finite number"),
+    ("POST", SEARCH, {"text": "a", "more": [["b", 0]]}, "a weight from 0.001 to 1,000"),
+    ("POST", SEARCH, {"text": "a", "where": {f"key{at}": 1 for at in range(60_000)}}, "100,000 is the most"),
+    ("POST", SEARCH, {"text": "a", "batch_size": 0}, "batch_size: There is no such field"),
+    ("POST", SEARCH, {"text": "a", "where": "a" * 100_001}, "where: String should have at most 100000 characters"),
+    ("POST", SEARCH, {"text": '""'}, "the query is empty"),
+    ("POST", SEARCH, b"[" * 100_000, "nested too deep"),
+    ("POST", SEARCH, b'{"text": "\xff"}', "not UTF-8"),
+    ("POST", SEARCH, b'{"k": 1' + b"0" * 5000 + b"}", "a number of 5,001 digits"),
+    ("POST", SEARCH, b"{", "not JSON"),
+    ("POST", SEARCH, b"[1]", "the body: Input should be a valid object"),
+    ("POST", SEARCH, b"", "the body: "),
+    ("POST", "/embed", {"texts": ["a"], "batch_size": 0}, "batch_size: There is no such field"),
+    ("POST", "/v1/embeddings", {"model": "hashing", "input": [1]}, "input.0: "),
+]
+
+
+@pytest.mark.parametrize("method, path, body, said", WRONG, ids=[one[3] for one in WRONG])
+def test_a_wrong_request_is_told_what_is_wrong_in_words_of_http(
+    server: Serving, method: str, path: str, body: object, said: str
+) -> None:
+    answer = server.ask(method, path, body)
+    assert answer.status in (400, 422) and answer.body["code"] == 2
+    assert answer.body["fix"] or answer.status == 400
+    assert len(answer.body.get("errors", [0])) == 1 or "where" not in said
+    assert said in answer.body["detail"]
+    assert not speaks_python(answer.body["detail"]) and not speaks_python(answer.body["fix"])
+    assert server.ok("GET", f"{DOCUMENTS}/boiler")["text"]  # nothing was deleted
 
 
 def test_many_queries_are_answered_in_their_order(server: Serving) -> None:
@@ -117,3 +178,16 @@ def test_without_a_reranker_there_is_no_reranking(server: Serving, tmp_path: Pat
     assert server.ask("POST", "/rerank", {"query": "a", "passages": ["b"]}).status == 404
     for name in ("default", str(tmp_path)):  # a client cannot have a model loaded
         assert server.ask("POST", "/indexes/house/search", {"text": "a", "rerank": name}).status == 404
+
+
+def test_a_body_in_another_charset_is_refused_and_checks_of_health_may_have_parameters(server: Serving) -> None:
+    for charset, status in (("utf-16", 422), ('"UTF-8"', 200)):
+        kind = f"application/json; charset={charset}"
+        answer = server.ask("POST", SEARCH, b'{"text": "boiler"}', content_type=kind)
+        assert (answer.status, status == 200 or "charset" in answer.body["detail"]) == (status, True)
+    assert server.ask("GET", "/healthz?zz=1").status == 200
+
+
+def test_a_warning_lists_a_few_of_the_words_that_no_passage_has(server: Serving) -> None:
+    [warning, *_] = server.ok("POST", SEARCH, {"text": "boiler", "must": [f"zyx{n}" for n in range(90)]})["warnings"]
+    assert '"zyx2" and 87 more' in warning and "zyx3" not in warning

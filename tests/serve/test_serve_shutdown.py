@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import json
 import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -57,6 +59,25 @@ def test_sigterm_loses_no_acknowledged_write(tmp_path: Path) -> None:
     with Index.open("notes", home=tmp_path) as index:
         assert set(acknowledged) - {one["id"] for one in index.documents()} == set()
         assert index.analysis.verify() == []
+
+
+def test_sigterm_does_not_wait_for_a_write_whose_client_has_gone(tmp_path: Path) -> None:
+    Index.create("notes", encoder="hashing", home=tmp_path).close()
+    text = " ".join(f"word{number}" for number in range(1_000_000))  # a minute or more to encode
+    body = json.dumps({"documents": [{"id": "long", "text": text}]}).encode()
+    with serving(tmp_path, "-m", "hashing") as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+        connection.request("POST", "/indexes/notes/documents", body, {"content-type": "application/json"})
+        with pytest.raises(TimeoutError):
+            connection.sock.settimeout(5.0)
+            connection.getresponse()
+        connection.close()
+        server.process.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        assert server.process.wait(PATIENCE) == 128 + signal.SIGTERM
+        assert time.monotonic() - began < 20
+    with Index.open("notes", home=tmp_path) as index:
+        assert len(index) == 0 and index.analysis.verify() == []
 
 
 def test_a_server_whose_encoder_is_not_there_ends_with_the_code_of_the_command_line(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from semsearch.stores import lance as driver
 from semsearch.stores import local
 from semsearch.stores.lance import maintenance, space_vectors
 from semsearch.stores.lance.address import Address
+from semsearch.stores.lance.client import explained
 
 if TYPE_CHECKING:
     from semsearch.stores.lance import LanceWriter
@@ -229,6 +230,39 @@ def test_every_answer_is_the_same_with_and_without_indexes(
     assert answers() == before and reader.verify(silent) == []
 
 
+def test_words_are_indexed_before_hundreds_of_questions_are_asked(made: tuple[LanceWriter, Space]) -> None:
+    writer, space = made
+
+    def newer() -> int:
+        return int(writer.table.latest().stats.index_stats("words_idx")["num_unindexed_rows"])
+
+    writer.replace(many(20), space.id)  # type: ignore[arg-type]
+    writer.update_vector_index(space.id, "auto", when="doubled")
+    assert newer() > 0
+    writer.update_vector_index(space.id, "auto", when="grown")
+    assert newer() == 0
+
+
+@pytest.mark.parametrize("few", [5_000, 0])
+def test_a_word_weighs_what_it_weighs_in_a_local_store(
+    made: tuple[LanceWriter, Space], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    """Words of nearly half of the passages too, which the library alone would weigh twice as much or more."""
+    monkeypatch.setattr("semsearch.stores.lance.matching.FEW", few)
+    writer, space = made
+    entries = [
+        entry(f"d{n}", f"Engine number {n} {'runs' if n % 5 < 2 else 'stands'} {'hot' if n % 9 == 1 else 'cold'}")
+        for n in range(90)
+    ]
+    writer.replace(entries, space.id)
+    writer.update_vector_index(space.id, "auto")
+    with local.create(tmp_path / "local") as other:
+        other.replace(entries, other.put_space(SPACE).id)
+        for query in ("runs", "hot", "runs hot", "runs 17", "stands hot 28"):
+            ours, theirs = writer.reader.lexical(query, 90), other.reader.lexical(query, 90)
+            assert sorted(ours.scores) == pytest.approx(sorted(theirs.scores), rel=0.08), query
+
+
 def test_a_reader_goes_on_reading_its_version_while_the_table_is_compacted(made: tuple[LanceWriter, Space]) -> None:
     writer, space = made
     for one in many(6):
@@ -298,6 +332,22 @@ def test_a_bucket_that_is_away_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(SemsearchError) as caught:
         driver.create(tmp_path / "notes", address=address)
     assert caught.value.message == "index notes: s3://bucket/notes cannot be reached."
+
+
+@pytest.mark.parametrize(
+    ("said", "meaning"),
+    [
+        (
+            "Generic LocalFileSystem error: Unable to copy data to file: No space left on device",
+            "no room left at /data",
+        ),
+        ("Generic LocalFileSystem error: Unable to open file: Permission denied", "may not be written to or read"),
+        ("Generic S3 error: error sending request for url", "/data cannot be reached"),
+    ],
+)
+def test_an_error_of_the_library_is_told_by_its_reason(said: str, meaning: str) -> None:
+    with pytest.raises(SemsearchError, match=meaning), explained("notes", "/data"):
+        raise OSError(said)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from helpers.stores import DIM, entry, made, vectors_of
 from semsearch import Index, admin
 from semsearch.errors import Corrupt
 from semsearch.stores.local import LocalWriter
-from semsearch.stores.local.database import row_checksums
+from semsearch.stores.local.database import checksums
 from semsearch.stores.local.database.schema import SHORT
 from semsearch.stores.records import Entry, Space
 from semsearch.types import Document, Passage
@@ -141,7 +141,7 @@ def as_of_schema_4(store: LocalWriter, text: str) -> None:
     with store.transaction():
         sql = "UPDATE documents SET body = ?, sha256 = ?, meta_sha256 = ?"
         store.connection.execute(sql, (zlib.compress(text.encode()), full(text), full("[null, {}]")))
-        row_checksums.renew(store.connection.raw, "documents", "true")
+        checksums.renew(store.connection.raw, "documents", "true")
         rows = store.connection.rows("SELECT p.id, uri, position FROM passages p JOIN documents d ON d.id = document")
         for number, uri, position in rows:
             name = full(f"{uri}\0{position}\0{text}")[:32]

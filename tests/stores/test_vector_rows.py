@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from helpers.stores import entry, made, vectors_of
 
-from semsearch.stores.local import LocalWriter, open_reader
+from semsearch.stores.local import LocalWriter, open_reader, space_vectors
 from semsearch.stores.local.database.connection import Connection
-from semsearch.stores.local.vectors import vector_rows
-from semsearch.stores.local.vectors.vector_rows import VectorRows
+from semsearch.stores.local.space_vectors import VectorRows
 from semsearch.stores.records import Space
 
 
@@ -38,11 +37,11 @@ def filled(folder: Path) -> tuple[LocalWriter, int]:
     return store, other
 
 
-@pytest.mark.parametrize("kept_bytes", [vector_rows.KEPT_BYTES, 1_000])
+@pytest.mark.parametrize("kept_bytes", [space_vectors.KEPT_BYTES, 1_000])
 def test_vectors_by_id_are_those_of_reading_them_all(
     folder: Path, monkeypatch: pytest.MonkeyPatch, kept_bytes: int
 ) -> None:
-    monkeypatch.setattr(vector_rows, "KEPT_BYTES", kept_bytes)
+    monkeypatch.setattr(space_vectors, "KEPT_BYTES", kept_bytes)
     store, other = filled(folder)
     random = np.random.default_rng(1)
     for space in (1, other):

@@ -370,7 +370,7 @@ def test_a_setting_that_cannot_be_is_told_before_anything_is_done(
 @pytest.mark.parametrize(
     ("method", "base", "said"),
     [
-        ("cotbert", "default", r"default is an exported encoder.*hf:sentence-transformers/all-MiniLM-L6-v2"),
+        ("cotbert", "minilm", r"minilm is an exported encoder.*hf:sentence-transformers/all-MiniLM-L6-v2"),
         ("cotbert", "hashing", "hashing has no weights to train"),
         ("cotbert", "nowhere/at/all", "there is no folder nowhere/at/all"),
         ("cotbert", "tiny-llama", r"no template for .*tiny-llama, a model of the kind causal.*bert or roberta"),

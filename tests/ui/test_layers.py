@@ -19,10 +19,12 @@ SHARED = {
     "semsearch.utils.quantities.count",  # the one wording of numbers that commands and pages have in common
     "semsearch.utils.quantities.letters_by_kind",
     "semsearch.utils.quantities.rounded_down",
-    "semsearch.search.page_names.page_name",  # and of the pages of documents
+    "semsearch.documents.parsing.front_matter",  # the one place that knows where it ends
+    "semsearch.documents.suffixes.page_name",  # and of the pages of documents
     "semsearch.encoders.encoder_pool.EncoderPool",  # the type of Index.open's `encoders`
     "semsearch.documents.suffixes.BY_LOADER",  # and of the files that are Markdown
     "semsearch.documents.loaders.suffix_of",  # and of the suffix that tells the type of a file
+    "semsearch.indexing.language_sample.LanguageSample",  # the type of what languages_of_files returns
     "semsearch.search.snippets.Snippet",  # the type of what Index.snippets returns
     "semsearch.utils.untrusted.cell",  # and what makes the texts of others harmless
     "semsearch.utils.untrusted.visible",

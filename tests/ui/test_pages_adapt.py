@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from helpers.pages import again, click, ended, opened, said
 
-from semsearch import Document
+from semsearch import Document, admin
 
 commands = pytest.importorskip("semsearch_ui.models.commands")
 DOCUMENTS = [Document("a.txt", "A diesel engine ignites fuel by compression.")]
@@ -44,7 +44,28 @@ def test_what_an_adaptation_comes_to_is_told(
     button: str, answer: Any, arguments: list[str], says: str, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = answered(answer, monkeypatch)
+    monkeypatch.setattr(admin, "adapted_from", lambda index: "default")
     page = click(opened("models", part="Adapt"), button)
     assert ended("notes") == ("done" if answer and "error" not in answer else "failed")
-    assert says in said(again(page))
+    assert says in said(again(page)) and any(says in each.value.replace("\\", "") for each in [*page.info, *page.error])
     assert asked == [["adapt", "notes", *arguments]]
+
+
+def test_what_the_page_does_is_what_the_command_is_told(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = answered(DONE, monkeypatch)
+    page = opened("models", part="Adapt")
+    assert page.button(key="adapt.undo").disabled  # nothing was adapted
+    page.checkbox(key="adapt.force").set_value(True)
+    base = page.selectbox(key="adapt.base").select_index(0).options[0].partition(" ")[0]
+    click(again(page), "Adapt it")
+    assert ended("notes") == "done"
+    assert asked == [["adapt", "notes", "--hours=8", f"--base={base}", "--force", "--json"]]
+
+
+def test_what_is_refused_names_what_the_page_has(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fix = "change it first: semsearch reembed notes -m multilingual"
+    answered({"look": {"pairs": {}, "hours": None, "enough": False, "reasons": [fix]}}, monkeypatch)
+    page = click(opened("models", part="Adapt"), "Look first")
+    ended("notes")
+    text = said(again(page))
+    assert "0 pairs." in text and "hours on" not in text and "encode it again with multilingual" in text

@@ -71,16 +71,16 @@ def test_two_sentences_give_cosine_and_strength_by_encoder_and_a_map() -> None:
 
 
 def test_the_encoders_that_ship_stand_side_by_side_with_their_difference() -> None:
-    page = shown("default", "cot-small", s="A car.\nAn automobile.\nCold soup.", x="1", y="3")
-    assert titles(page) == ["default", "cot-small", "cot-small − default"]
+    page = shown("minilm", "default", s="A car.\nAn automobile.\nCold soup.", x="1", y="3")
+    assert titles(page) == ["minilm", "default", "default − minilm"]
     rows = page.dataframe[0].value
-    found = sts([("A car.", "Cold soup.")], encoder="cot-small")
+    found = sts([("A car.", "Cold soup.")], encoder="default")
     assert rows["cosine"].tolist()[1] == pytest.approx(found.cosines[0], abs=1e-3)
     assert rows["strength"].tolist()[1] == pytest.approx(found.strengths[0], abs=1e-2)
 
 
 def test_a_cosine_has_one_colour_whatever_the_texts_and_the_encoder() -> None:
-    pages = [shown("hashing", "default", "cot-small", s="a red car\na red cart\nsoup"), shown("hashing", s="x\ny")]
+    pages = [shown("hashing", "minilm", "default", s="a red car\na red cart\nsoup"), shown("hashing", s="x\ny")]
     maps = [
         spec for page in pages for spec in charts(page) if "layer" in spec and "rect" in str(spec["layer"][0]["mark"])
     ]
@@ -252,26 +252,26 @@ def test_an_encoder_is_shown_before_the_others_are_done_and_a_stop_keeps_what_wa
     def slow(pairs: Any, encoder: Any) -> Any:
         if len(pairs) == 1:  # the pair that is looked at
             return usual(pairs, encoder)
-        name = "hashing" if encoder.name == "hashing" else "default"
+        name = "hashing" if encoder.name == "hashing" else "minilm"
         seen.append(name)
         assert name == "hashing" or seen.count(name) < 2 or go.wait(60)
         return usual(pairs, encoder)
 
     monkeypatch.setattr(pair_scores, "_sts", slow)
-    page = pasted(MANY, "hashing", "default")
-    click(page, "Measure 300 pairs with hashing, default")
-    until(lambda: seen.count("default") > 1)
+    page = pasted(MANY, "hashing", "minilm")
+    click(page, "Measure 300 pairs with hashing, minilm")
+    until(lambda: seen.count("minilm") > 1)
     assert again(page).dataframe[0].value["encoder"].tolist() == ["hashing"]
     assert "1 of 2 encoders are done" in words(page)
     page.button(key=next(each.key for each in page.button if each.label == "Stop")).click()
     again(page)
     go.set()
     assert ended(("Compare", given(page))) == "stopped"
-    many = seen.count("default")
-    click(again(page), "Measure 300 pairs with default")
+    many = seen.count("minilm")
+    click(again(page), "Measure 300 pairs with minilm")
     assert ended(("Compare", given(page))) == "done"
-    assert again(page).dataframe[0].value["encoder"].tolist() == ["hashing", "default"]
-    assert seen.count("default") == 5 and many < 5  # five windows of 64: none was measured twice
+    assert again(page).dataframe[0].value["encoder"].tolist() == ["hashing", "minilm"]
+    assert seen.count("minilm") == 5 and many < 5  # five windows of 64: none was measured twice
 
 
 def test_an_encoder_that_fails_on_many_pairs_keeps_no_other_from_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,10 +285,10 @@ def test_an_encoder_that_fails_on_many_pairs_keeps_no_other_from_its_turn(monkey
         return usual(pairs, encoder)
 
     monkeypatch.setattr(pair_scores, "_sts", failing)
-    page = pasted(MANY, "hashing", "default")
+    page = pasted(MANY, "hashing", "minilm")
     click(page, "Measure 300 pairs")
     assert ended(("Compare", given(page))) == "done"
-    assert again(page).dataframe[0].value["encoder"].tolist() == ["default"]
+    assert again(page).dataframe[0].value["encoder"].tolist() == ["minilm"]
     assert r"\*no\* luck" in page.error[0].value
 
 
@@ -405,10 +405,10 @@ def test_a_bad_line_is_a_sentence_on_the_page() -> None:
 
 
 def test_an_encoder_without_torch_says_what_tokens_need() -> None:
-    page = shown("hashing", "default", s="a red car\na red cart", look="Tokens")
+    page = shown("hashing", "minilm", s="a red car\na red cart", look="Tokens")
     assert len(page.info) == 2
     assert "runs in PyTorch" in page.info[1].value
-    assert titles(page) == ["hashing", "default", "default − hashing"]
+    assert titles(page) == ["hashing", "minilm", "minilm − hashing"]
 
 
 def test_the_tokens_of_a_torch_model_are_drawn_for_both_sentences(golden: Path) -> None:

@@ -11,17 +11,15 @@ from typing import Any
 import pytest
 from helpers.pages import HOSTILE, again, click, ended, opened
 from helpers.pages import said as alerts
-from helpers.stsdata import PAIRS, tiny_sts
+from helpers.stsdata import tiny_sts
 from streamlit.testing.v1 import AppTest
 
-from semsearch import Document, Encoder, Index
+from semsearch import Document, Encoder, Index, SemsearchError
 from semsearch.evaluation import (
     evaluate,
-    index_geometry,
     known_item_rank,
     known_item_recall,
     list_runs,
-    pair_geometry,
     sample_sentences,
     save_run,
     sts_task,
@@ -144,43 +142,19 @@ def test_one_seed_draws_the_same_sentences_and_each_is_in_its_passage(notes: Pat
     assert known_item_rank("nowhere to be found", texts) is None
 
 
-def test_the_audit_is_that_of_the_index(notes: Path) -> None:
-    page = shown(measure="vector index", vectors="4")
-    [row] = measured(page)
-    with Index.open("notes") as index:
-        right = index.analysis.audit(sample=4)
-    assert right["exact"] and row["recall of exact"] is None
-    assert "Searched exactly" in said(page)
-    assert row["queries"] == right["queries"]
-
-
-def test_the_geometry_is_that_of_the_stored_vectors(notes: Path) -> None:
-    [row] = measured(shown(measure="geometry", rows="3"))
-    with Index.open("notes") as index:
-        right = index_geometry(index.analysis, 3)
-    assert row["vectors"] == 3
-    for name in ("uniformity", "anisotropy", "effective_rank", "hubness", "length_bias"):
-        assert row[name.replace("_", " ")] == pytest.approx(right.figures[name])
-
-
 def test_an_index_that_is_too_small_says_so(home: Path) -> None:
     with Index.create("notes", encoder="hashing") as index:
         index.add([Document("a", "Short.")])
-    page = shown(measure="geometry")
-    assert measured(page) == []
-    assert "have no geometry" in said(page)
     page = shown(measure="without labels")
     assert measured(page) == []
     assert "no sentence of four words" in said(page)
 
 
-def test_a_figure_that_is_not_a_number_is_saved_as_null_and_the_others_are_shown(home: Path) -> None:
-    with Index.create("notes", encoder="hashing") as index:
-        index.add([Document(name, f"{name} and salt") for name in ("bread", "soup", "wine")])  # all equally long
-    [row] = measured(shown(measure="geometry"))
-    assert row["vectors"] == 3
-    [run] = list_runs().values()
-    assert run["rows"][0]["length bias"] is None
+def test_a_figure_that_is_not_a_number_is_saved_as_null_and_the_others_are_shown() -> None:
+    from semsearch_ui.shared import runs
+
+    run = runs.new("queries", "hashing", {"k": 10}, [{"ms": float("nan"), "MRR@10": 0.5}])
+    assert run["rows"] == [{"ms": None, "MRR@10": 0.5}]
 
 
 def test_several_indexes_are_asked_the_same_and_stand_in_one_table(notes: Path) -> None:
@@ -194,13 +168,18 @@ def test_several_indexes_are_asked_the_same_and_stand_in_one_table(notes: Path) 
     assert {row["queries"] for row in rows} == {3}
 
 
-def test_one_index_that_fails_is_told_beside_the_others(notes: Path) -> None:
-    with Index.create("empty", encoder="hashing"):
-        pass
-    page = shown(measure="geometry", rows="3")
-    page.multiselect(key="n").set_value(["empty", "notes"])
-    assert [row["index"] for row in measured(again(page))] == ["notes"]
-    assert "empty: empty has 0 vectors" in said(page)
+def test_one_index_that_fails_is_told_beside_the_others(home: Path) -> None:
+    from semsearch_ui.evaluate import metric_job
+    from semsearch_ui.shared import runs
+
+    def work(name: str, told: Any) -> dict[str, Any]:
+        if name == "empty":
+            raise SemsearchError("it has no sentence.")
+        return runs.new("queries", "hashing", {}, [{"mode": "hybrid"}], index=name)
+
+    outcome = metric_job.measure(["empty", "notes"], work, lambda step: None)
+    assert [run["index"] for run in list_runs().values()] == ["notes"]
+    assert outcome.text.startswith("1 run measured") and "empty: It has no sentence." in outcome.problems[0]
 
 
 def test_a_run_outlives_the_server_until_it_is_deleted(notes: Path) -> None:
@@ -230,33 +209,13 @@ def test_a_file_that_is_no_run_of_these_pages_hides_no_other(notes: Path) -> Non
     assert len(measured(shown(measure="without labels"))) == 3
 
 
-def test_two_rows_are_held_against_each_other(notes: Path) -> None:
-    with Index.create("others", encoder="hashing") as index:
-        index.add(DOCUMENTS[:2])
-    page = shown(measure="without labels", sample="3")
-    page.multiselect(key="n").set_value(["notes", "others"])
-    rows = measured(again(page))
-    before, after = rows[3], rows[0]
-    found = {row["figure"]: row for row in page.dataframe[1].value.to_dict("records")}
-    assert found["recall@10"]["from"] == f"{before['recall@10']:.4f}"
-    assert found["recall@10"]["to"] == f"{after['recall@10']:.4f}"
-    assert found["recall@10"]["difference"] == f"{after['recall@10'] - before['recall@10']:+.4f}"
-    assert found["recall@10"]["which is"] == "▼ worse"
-    assert "settings differ" not in said(page)
-    page.number_input(key="seed").set_value(5)
-    measured(again(page))
-    page.selectbox[0].select_index(len(page.selectbox[0].options) - 1)
-    again(page)
-    assert "settings differ (seed, other texts)" in said(page)
-
-
 def test_the_downloads_hold_every_run_and_no_formula(notes: Path) -> None:
-    from semsearch_ui.evaluate import run_comparison, run_table
+    from semsearch_ui.evaluate import run_table
 
     with Index.create("=cmd", encoder="hashing") as index:
         index.add(DOCUMENTS)
     measured(shown(measure="without labels", n="=cmd"))
-    rows = [run_comparison.Row(name, run, each) for name, run in list_runs().items() for each in run["rows"]]
+    rows = [run_table.Row(name, run, each) for name, run in list_runs().items() for each in run["rows"]]
     flat = run_table.table(rows)
     assert [row["index"] for row in flat] == ["=cmd"] * 3
     from semsearch_ui.shared import tables
@@ -267,61 +226,26 @@ def test_the_downloads_hold_every_run_and_no_formula(notes: Path) -> None:
     assert json.loads(json.dumps(list(list_runs().values())))[0]["rows"][0]["mode"] == "hybrid"
 
 
-def test_an_sts_task_is_measured_for_each_encoder_and_compared(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_sts_task_is_measured_for_each_encoder(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = tiny_sts(tmp_path / "data")
     monkeypatch.setenv("SEMSEARCH_DATA", str(data))
     page = shown(measure="STS tasks")
-    page.multiselect(key="encoders").set_value(["hashing", "default"])
+    page.multiselect(key="encoders").set_value(["hashing", "minilm"])
     page.button_group(key="tasks").set_value(["sts13", "stsb"])
     rows = measured(again(page))
-    assert [row["encoder"] for row in rows] == ["default", "hashing"]
+    assert [row["encoder"] for row in rows] == ["minilm", "hashing"]
     for row in rows:
         encoder = Encoder.load(row["encoder"])
         right = [round(sts_task(task, encoder, data).spearman.all, 2) for task in ("sts13", "stsb")]
         assert [row["STS13"], row["STS-B"]] == right
         assert row["Avg. of 2"] == round(sum(right) / 2, 2)
-    found = {row["figure"]: row for row in page.dataframe[1].value.to_dict("records")}
-    assert found["STS-B"]["from"] == f"{rows[1]['STS-B']:.2f}"
-    assert found["STS-B"]["to"] == f"{rows[0]['STS-B']:.2f}"
 
 
-@pytest.mark.parametrize("measure", ["STS tasks", "before and after"])
-def test_where_test_sets_are_absent_it_says_what_to_set(measure: str, home: Path) -> None:
-    page = shown(measure=measure)
+def test_where_test_sets_are_absent_it_says_what_to_set(home: Path) -> None:
+    page = shown(measure="STS tasks")
     assert "SEMSEARCH_DATA" in said(page)
     assert "SEMSEARCH_DATA" in page.code[0].value
     assert not [each for each in page.button if each.label == "Measure"]
-
-
-def test_the_space_of_two_encoders_stands_side_by_side(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SEMSEARCH_DATA", str(tiny_sts(tmp_path / "data")))
-    page = shown(measure="before and after", before="hashing", after="default")
-    rows = measured(page)
-    assert [row["encoder"] for row in rows] == ["default", "hashing"]
-    right = pair_geometry(Encoder.load("hashing"), [(a, b) for a, b, _ in PAIRS], [gold for *_, gold in PAIRS])
-    assert rows[1]["alignment"] == pytest.approx(right.alignment["> 4.0"][0])
-    assert rows[1]["uniformity"] == pytest.approx(right.figures["uniformity"])
-    found = {row["figure"]: row for row in page.dataframe[1].value.to_dict("records")}
-    assert list(found)[:3] == ["alignment", "uniformity", "anisotropy"]
-    assert found["anisotropy"]["from"] == f"{right.figures['anisotropy']:.4f}"
-    for told in ("alignment", "uniformity", "anisotropy"):
-        assert f"{told}**: " in said(page)
-
-
-def test_a_trained_folder_offers_what_it_was_base_model_of(home: Path, tmp_path: Path) -> None:
-    from semsearch_ui.evaluate import encoder_form
-
-    folder = tmp_path / "trained"
-    (folder / "run").mkdir(parents=True)
-    (folder / "run" / "settings.json").write_text('{"base": {"name": "/models/bert#template=cot-bert"}}', "utf-8")
-    page = shown(measure="before and after", after=str(folder))
-    assert "It was trained from /models/bert#template=cot-bert" in said(page)
-    assert [each for each in page.button if each.label == "Use that as before"]
-    assert encoder_form.base_model_of(str(folder)) == "/models/bert#template=cot-bert"
 
 
 def test_a_job_that_is_stopped_keeps_what_was_measured_before(notes: Path) -> None:

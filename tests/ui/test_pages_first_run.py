@@ -89,6 +89,17 @@ def test_a_folder_that_is_not_in_english_gets_an_encoder_that_reads_it(
     assert made == ["multilingual"]
 
 
+def test_what_the_encoder_of_an_index_does_not_read_is_said_before_it_is_added(home: Path) -> None:
+    with Index.create("english") as index:
+        index.add([Document("cat", "The cat sleeps on the stove.")])
+        index.reembed("default")
+    (home / "notizen").mkdir()
+    (home / "notizen" / "brot.txt").write_text("Das Brot muss eine Stunde im Ofen bleiben.", encoding="utf-8")
+    app = before("library", {"add.path": "~/notizen", "add.into": "english"})
+    until(lambda: "100% of the texts are in German" in said(again(app)))
+    assert "cot-small does not read" in said(app) and "The encoder is multilingual" not in said(app)
+
+
 def test_an_index_is_made_as_the_options_say(notes: Path) -> None:
     app = shown("~/my notes")
     app.text_input(key="add.name").set_value("mine")

@@ -86,7 +86,7 @@ def test_what_is_left_of_a_job_is_told_with_its_counts(monkeypatch: pytest.Monke
     assert progress.status(job) == "3 files · 2 min"
 
 
-@pytest.mark.parametrize("surveyed", [0.7, 1.0, 1.4])
+@pytest.mark.parametrize("surveyed", [0.0, 0.7, 1.0, 1.4])  # 0: begun before the survey has ended
 @pytest.mark.parametrize("large_first", [False, True])
 def test_the_time_left_is_never_far_from_what_it_turns_out_to_be(
     surveyed: float, large_first: bool, monkeypatch: pytest.MonkeyPatch
@@ -97,7 +97,11 @@ def test_the_time_left_is_never_far_from_what_it_turns_out_to_be(
     job = jobs.Job("notes", "Indexing", began=0.0, expected=round(surveyed * total))
     clock = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    job.report(Progress(0, total, "bytes", "a.md", 0, 0, len(sizes)))
+    clock[0] = 8.0
+    job.report(Progress(total // 9, total, "bytes", "b.md", 0, 9, len(sizes)))  # read, and not encoded yet
     assert "estimating" in progress.status(job)
+    clock[0] = 0.0
     stored, read, left = 0, 0, []
     for at, size in enumerate(sizes, 1):
         read += size

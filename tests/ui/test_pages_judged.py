@@ -174,13 +174,6 @@ def test_two_indexes_are_asked_the_same_questions_and_compared() -> None:
     assert {run["index"] for run in list_runs().values()} == {"notes", "others"}
 
 
-def test_two_runs_are_compared_with_their_significance() -> None:
-    judge("which engine has a spark plug", petrol=1)
-    measured(n="notes")
-    page = measured(n="notes")
-    assert "Compare two runs" in said(page)
-
-
 def test_questions_are_dropped_and_files_go_out_and_in() -> None:
     judge("engine", diesel=1)
     queries, qrels = Judgements("notes").written()

@@ -234,6 +234,9 @@ def test_an_address_without_a_page_leads_to_those_that_are(server: Server, cooki
         assert server.get(path, Accept="text/html")[0] == 403  # not told to whom has no token
     status, headers, _ = server.get("/library/?n=house", Cookie=cookie, Accept="text/html")
     assert (status, headers["location"]) == (307, "/library?n=house")
+    for path, leads in (("/explore?n=house", "/map?n=house"), ("/Search", "/")):  # their names in the rail
+        status, headers, _ = server.get(path, Cookie=cookie, Accept="text/html")
+        assert (status, headers["location"]) == (307, leads)
     assert server.get("/library?n=house", Cookie=cookie, Accept="text/html")[0] == 200
     for path in ("/static/nothing.js", "/_stcore/health"):
         assert "There is no such page" not in server.get(path, Cookie=cookie, Accept="text/html")[2]

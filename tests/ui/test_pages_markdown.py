@@ -61,6 +61,18 @@ def test_the_document_has_its_table_as_rows_of_cells_with_the_match_in_them() ->
     ]
 
 
+def test_front_matter_is_a_block_of_its_own_that_no_neighbour_begins_with() -> None:
+    from semsearch_ui.shared.texts import structure
+
+    text = "---\ntitle: Bread\ntags: [dough]\n---\n\n# Bread\n\nKnead it."
+    match = structure.Match("n/1", 0, len(text), structure.OPEN)
+    matter, heading, rest = structure.blocks(text, (0, len(text)), [match], frozenset(), "bread.md")
+    assert (matter["kind"], heading["kind"], rest["kind"]) == ("front", "h2", "p") and not matter["open"]
+    assert "dough" in matter["pieces"][0][1] and rest["pieces"] == [["open", "Knead it.", "n/1"]]
+    within = structure.Match("n/1", 0, text.index("# "), structure.OPEN)
+    assert structure.blocks(text, (0, len(text)), [within], frozenset(), "bread.md")[0]["open"]
+
+
 @pytest.mark.parametrize("sign", ["`", "*", "**a", "[a", "|", "_a ", "``a`"])
 def test_a_text_of_signs_alone_is_read_in_no_time(sign: str) -> None:
     from semsearch_ui.shared.texts import markup

@@ -171,7 +171,16 @@ def test_characters_that_reverse_or_control_a_display_are_shown_escaped(home: Pa
     shown_there = [hits(page)["hits"][0][name] for name in ("title", "place", "pieces", "text", "quotation")]
     shown_there += [hits(page)["reader"][name] for name in ("title", "place", "blocks", "near")]
     assert not set("".join(map(str, shown_there))) & set("\u202e\u2066\x1b")
-    assert "\\u202egpj" in hits(page)["hits"][0]["place"]
+    assert "\\u202egpj" in " ".join(hits(page)["hits"][0]["place"])
+
+
+@pytest.mark.parametrize("between", ["\n", "\n\n"])
+def test_a_heading_does_not_run_into_the_sentence_below_it(between: str, home: Path) -> None:
+    with Index.create("notes", encoder="hashing") as index:
+        index.add([Document("bread.md", f"Bread needs salt.\n\n## The oven{between}Heat it first.\n\nThen bake.")])
+    (hit,) = hits(shown("bread"))["hits"]
+    for read in ("".join(text for _, text in hit["pieces"]), hit["quotation"]):
+        assert "The oven · Heat it first. Then bake." in " ".join(read.split())
 
 
 def test_an_index_that_was_made_anew_is_the_one_that_is_searched(notes: Path) -> None:
@@ -384,7 +393,7 @@ COPIES = [Document(f"{name}.txt", "Press the red button to stop the engine at on
 
 
 def unfolded(page: AppTest) -> list[str]:
-    return [hit["place"] for hit in (hits(page)["unfolded"] or {"hits": []})["hits"]]
+    return [" · ".join(hit["place"]) for hit in (hits(page)["unfolded"] or {"hits": []})["hits"]]
 
 
 def test_near_copies_unfold_and_each_opens(home: Path) -> None:
@@ -396,7 +405,7 @@ def test_near_copies_unfold_and_each_opens(home: Path) -> None:
     tell(page, "unfold", kind="copies", key=first(page))
     assert unfolded(page) == ["b.txt", "c.txt"]
     tell(page, "open", key=hits(page)["unfolded"]["hits"][1]["key"])
-    assert hits(page)["reader"]["place"] == "c.txt"
+    assert hits(page)["reader"]["place"] == ["c.txt"]
     tell(page, "unfold", kind="copies", key=first(page))
     assert not unfolded(page)
 

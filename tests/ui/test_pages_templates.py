@@ -62,7 +62,7 @@ def test_the_filter_leaves_what_fits_a_kind_of_model() -> None:
 )
 def test_what_is_off_with_a_template_is_what_the_linter_finds(text: str) -> None:
     page = said(shown(t=text))
-    findings = [each for each in check_template(text, model="cot-small").findings if each.code != "cost"]
+    findings = [each for each in check_template(text, model="default").findings if each.code != "cost"]
     for finding in findings:
         assert finding.message[1:] in page
         assert f"**{'error' if finding.severity == 'error' else 'warning'}**" in page
@@ -77,8 +77,8 @@ def test_a_template_can_be_named() -> None:
 
 
 def test_a_models_tokenizer_says_what_the_template_costs() -> None:
-    page = shown(t=TEXT, tm="cot-small")
-    sample = check_template(TEXT, model="cot-small").sample
+    page = shown(t=TEXT, tm="default")
+    sample = check_template(TEXT, model="default").sample
     assert sample is not None
     assert f"It takes **{sample['cost']}** of {sample['max_tokens']} tokens" in said(page)
     assert "[[MASK]]" in page.code[0].value

@@ -254,18 +254,12 @@ def test_a_run_that_prepares_says_what(home: Path, begun: list[list[str]], monke
     assert bar.startswith("starting for") and bar.endswith("loading PyTorch")
 
 
-def test_runs_are_compared_curve_by_curve_and_setting_by_setting(home: Path) -> None:
-    for seed, score in enumerate((70.0, 72.5)):
-        lines = [{"step": 10, "loss": 2.0 - seed}, {"step": 10, "dev": score, "measure": "MRR@10"}]
-        run(home / "models" / f"run{seed}", *lines, seed=seed)
-    page = shown("Train", run="run0", **{"with": "run1"})
-    charts = [json.loads(each.proto.spec) for each in page.get("vega_lite_chart")]
-    assert [chart["encoding"]["color"]["scale"]["domain"] for chart in charts] == [["run0", "run1"]] * 2
-    results, settings = rows(page, "best score"), rows(page, "setting")
-    assert [(row["run"], row["best score"]) for row in results] == [("run1", 72.5), ("run0", 70.0)]
-    assert [(row["setting"], row["run0"], row["run1"]) for row in settings] == [("seed", "0", "1")]
-    page.toggle(key="train.all").set_value(True)
-    assert {"batch", "rate", "method"} <= {row["setting"] for row in rows(again(page), "setting")}
+def test_the_curves_of_a_run_are_its_losses_and_its_scores(home: Path) -> None:
+    lines = [{"step": 10, "loss": 2.0}, {"step": 10, "dev": 72.5, "measure": "MRR@10"}]
+    run(home / "models" / "run0", *lines)
+    charts = [json.loads(each.proto.spec) for each in shown("Train", run="run0").get("vega_lite_chart")]
+    assert [chart["title"]["text"] for chart in charts] == ["Loss", "MRR@10, percent"]
+    assert "There is no validation" not in said(shown("Train", run="run0"))
 
 
 def test_the_methods_are_read_without_pytorch_in_the_server() -> None:
@@ -404,7 +398,7 @@ def test_what_was_measured_of_an_export_is_kept_and_shown(home: Path) -> None:
     from semsearch.models import bundle as bundles
     from semsearch.models import model_folders
 
-    source = bundles.read(model_folders.find("cot-small"))
+    source = bundles.read(model_folders.find("default"))
     folder = home / "models" / "small"
     folder.mkdir(parents=True)
     for file in source.folder.iterdir():

@@ -46,7 +46,12 @@ def test_an_encoder_reads_a_sentence_of_its_language_and_an_english_one_no_other
     assert detection.is_readable(SENTENCES[language], ["en"]) == (language == "en")
 
 
-@pytest.mark.parametrize("text", ["", "42", "…", "👍", "ok", "kubectl", "foo_bar(x)", "C:\\temp", "Zürich", "α = 0.05"])
+DUMMY = "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed diam nonumy eirmod tempor invidunt ut labore."
+
+
+@pytest.mark.parametrize(
+    "text", ["", "42", "…", "👍", "ok", "kubectl", "foo_bar(x)", "C:\\temp", "Zürich", "α = 0.05", DUMMY]
+)
 def test_a_text_that_may_be_in_any_language_is_readable(text: str) -> None:
     assert detection.is_readable(text, ["en"])
 

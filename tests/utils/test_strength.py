@@ -65,6 +65,14 @@ def test_questions_that_the_index_answers_change_nothing_much() -> None:
         assert strengths(measured(cosines), cosine)[0] > 0.8
 
 
+def test_a_collection_near_to_all_subjects_of_one_group_spreads_nothing() -> None:
+    near = cosines_of()
+    near[::2] += 0.1  # a collection on daily life
+    even, apart = (measured(cosines).nulls[0].cosine for cosines in (cosines_of(), near))
+    assert apart[-1] == pytest.approx(even[-1], rel=0.02)
+    assert np.subtract(apart[:2], even[:2]) == pytest.approx([0.05, 0.05], abs=0.005)
+
+
 def test_words_that_unanswerable_questions_share_with_passages_too_are_no_evidence() -> None:
     cosines = cosines_of()
     usual = NullDistribution((strength.null("en", TOKENS, cosines, np.full_like(cosines, 0.5)),), 1000)
@@ -79,10 +87,10 @@ def test_an_index_that_has_doubled_since_is_judged_as_one_that_was_measured_anew
     assert strengths(before, cosines, 2000) == pytest.approx(strengths(after, cosines, 2000), abs=0.12)
 
 
-def test_a_dozen_notes_are_judged_as_a_hundred_passages() -> None:
-    few, hundred = measured(cosines_of(passages=12), 12), measured(cosines_of(passages=100), 100)
+def test_a_dozen_notes_are_judged_as_sixty_passages() -> None:
+    few, sixty = (measured(cosines_of(3000, passages), passages) for passages in (12, 60))
     cosines = np.linspace(0.1, 0.5, 20)
-    assert strengths(few, cosines, 12) == pytest.approx(strengths(hundred, cosines, 100), abs=0.15)
+    assert strengths(few, cosines, 12) == pytest.approx(strengths(sixty, cosines, 60), abs=0.15)
 
 
 def test_each_language_has_a_measure_of_its_own_and_in_doubt_the_most_cautious_counts() -> None:

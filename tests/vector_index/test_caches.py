@@ -17,9 +17,9 @@ from helpers.vectorstores import add, entry, new, some_vectors
 
 from semsearch.errors import SemsearchError, UnknownName
 from semsearch.stores.local import LocalWriter, open_reader
-from semsearch.stores.local.vectors.space_vectors import SpaceVectors
+from semsearch.stores.local.space_vectors import SpaceVectors
 from semsearch.stores.records import Space
-from semsearch.vector_index import cache_files
+from semsearch.vector_index import cache_files, planner
 
 
 @pytest.fixture
@@ -33,14 +33,36 @@ def files(store: LocalWriter) -> set[str]:
     return {path.name for path in store.connection.folder.glob("vectors-*")}
 
 
-def test_an_empty_index_needs_no_cache_and_any_other_one(tmp_path: Path) -> None:
+def test_a_cache_is_built_once_searches_would_open_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "SMALL", 10)
     store, space = new(tmp_path / "notes")
+
+    def shown() -> tuple[str | None, str, str]:
+        info = store.reader.info()["spaces"][0]
+        return staleness(store, space), info["backend"], info["why"]
+
     with store:
-        assert staleness(store, space) is None
-        add(store, space, 1)
-        assert staleness(store, space) == "there is no cache yet"
-        rebuild(store, space)
-        assert staleness(store, space) is None
+        assert shown() == (None, "exact", "empty")
+        add(store, space, 10)
+        assert shown() == (None, "exact", "10 vectors; read from the store up to 10")
+        for when in ("due", "always"):
+            store.update_vector_index(space.id, "auto", when=when)
+            assert files(store) == set()
+        assert staleness(store, space, "flat") == "there is no cache yet"  # whoever names one gets it
+        add(store, space, 1, name="one")
+        assert shown() == ("there is no cache yet", "exact", "11 vectors; there is no cache yet")
+        store.update_vector_index(space.id, "auto")
+        assert shown()[:2] == (None, "flat Flat") and len(files(store)) == 1
+
+
+def test_the_cache_that_an_earlier_version_made_of_a_small_index_is_kept_up(notes: tuple[LocalWriter, Space]) -> None:
+    store, space = notes
+    row = rebuild(store, space, "flat")
+    store.update_vector_index(space.id, "auto")
+    assert [one.file for one in space_vectors(store, space).caches()] == [row.file]
+    (store.connection.folder / row.file).unlink()
+    store.update_vector_index(space.id, "auto")
+    assert open_newest(store, space).warnings == () and check(store, space) == []
 
 
 def test_a_cache_of_nothing_can_be_built(tmp_path: Path) -> None:
@@ -72,7 +94,7 @@ def test_a_cache_holds_every_vector_of_its_snapshot(notes: tuple[LocalWriter, Sp
 def test_the_planner_chooses_for_auto(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
     row, many = rebuild(store, space), 100_000
-    assert row.backend == "flat" and staleness(store, space) is None
+    assert cache_files.choose("auto", 500, space.dim).backend == row.backend and staleness(store, space) is None
     reason = cache_files.staleness(store.connection.folder, replace(row, count=many), many, 0, space.dim, "auto")
     assert reason == "the cache is flat, and ivf is wanted"
     assert cache_files.choose("auto", many, space.dim).backend == "ivf"

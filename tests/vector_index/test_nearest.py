@@ -255,8 +255,7 @@ class AgedIndex(RuleBasedStateMachine):
 def test_any_history_answers_like_brute_force() -> None:
     from hypothesis.stateful import run_state_machine_as_test
 
-    limits = settings(max_examples=25, stateful_step_count=15, deadline=None)
-    run_state_machine_as_test(AgedIndex, settings=limits)  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(AgedIndex, settings=settings(stateful_step_count=15))  # type: ignore[no-untyped-call]
 
 
 def test_a_small_index_is_searched_without_importing_faiss(notes: tuple[LocalWriter, Space]) -> None:

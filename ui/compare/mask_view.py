@@ -39,11 +39,11 @@ def _cosines(masks: MaskComparison) -> list[JsonObject]:
     """Cosines of hidden states: of the two sentences at each [MASK], and of each [MASK] with the next."""
     named, rows = masks.names, []
     for at, cosine in enumerate(masks.across):
-        text = f"sentence 1 with sentence 2, at {named[at]}" + (", which is the vector" if at == masks.read else "")
+        text = f"first with second sentence, at {named[at]}" + (", which is the vector" if at == masks.read else "")
         rows.append({"cosine": cosine, "compared": text})
     for at, both in enumerate(masks.within):
-        for side, cosine in enumerate(both):
-            rows.append({"cosine": cosine, "compared": f"{named[at]} with {named[at + 1]}, in sentence {side + 1}"})
+        for side, cosine in zip(("first", "second"), both, strict=True):
+            rows.append({"cosine": cosine, "compared": f"{named[at]} with {named[at + 1]}, {side} sentence"})
     return rows
 
 
@@ -60,8 +60,8 @@ def _words(name: str, encoder: Encoder, texts: tuple[str, str], named: Sequence[
         head = f"by the head of its base model {base}, which was not trained with it"
     messages.caption(f"The likeliest words at each [MASK], {head}. Percent of the whole vocabulary.")
     columns = {
-        f"{place} · sentence {side + 1}": [f"{word.token}  {100 * word.probability:.1f} %" for word in words[at]]
+        f"{place} · {side} sentence": [f"{word.token}  {100 * word.probability:.1f} %" for word in words[at]]
         for at, place in enumerate(named)
-        for side, words in enumerate(fillings.words)
+        for side, words in zip(("first", "second"), fillings.words, strict=True)
     }
     tables.show(columns)

@@ -32,7 +32,7 @@ COLUMNS = {
 
 def show(chosen: Encoders, first: str, second: str) -> None:
     """The pair, and in tabs its scores, the contributions of its words and tokens, and its [MASK]s."""
-    st.markdown(f"**1** {plain(first)}  \n**2** {plain(second)}")
+    st.markdown(f"**First** {plain(first)}  \n**Second** {plain(second)}")
     for tab, draw in zip(st.tabs(list(TABS), key="look", on_change="rerun", bind=URL), TABS.values(), strict=True):
         if tab.open:  # what is hidden is not computed
             with tab:
@@ -62,9 +62,9 @@ def _tokens(chosen: Encoders, texts: Texts) -> None:
     st.caption("The cosine of each token with the vector of its sentence, as a share of all. For PyTorch models.")
     attributions = lambda encoder: [evaluation.token_attribution(encoder, text) for text in texts]  # noqa: E731
     for name, attributed in encoder_picker.measure_each(chosen, attributions, messages.info):
-        for number, (place, parts) in enumerate(zip(st.columns(2), attributed, strict=True), 1):
+        for at, (place, parts) in enumerate(zip(st.columns(2), attributed, strict=True)):
             core = 100 * sum(part.share for part in parts if part.core)
-            label = f"{encoder_picker.short_name(name)}, sentence {number}"
+            label = f"{encoder_picker.short_name(name)}, {('first', 'second')[at]} sentence"
             messages.caption(f"{label}: content words have {core:.0f} %", place)
             charts.draw(charts.tokens(parts), place)
 

@@ -9,7 +9,6 @@ from semsearch import Index, Progress, Query, Results, SemsearchError
 from semsearch.evaluation import (
     JudgedQuestions,
     evaluate_search,
-    index_geometry,
     latency,
     own_sentences,
     read_qrels,
@@ -20,12 +19,10 @@ from semsearch.types import JsonObject, Mode
 
 from ..shared import runs
 from ..shared.work.jobs import Report
-from .encoder_metrics import figures
 from .judged_results import digest
 
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 DEEP, SHALLOW = 100, 10
-EXACT = "Searched exactly: every stored vector is compared, so there is no recall to measure."
 Grades = dict[str, dict[str, int]]
 Qrels = Mapping[str, Mapping[str, int]]
 
@@ -113,28 +110,6 @@ def on_itself(source: Path, sample: int, seed: int, index: Index, report: Report
         missed[mode] = result.missed
     settings = {"sample": sample, "seed": seed, "k": SHALLOW, "sha256": runs.digest(drawn)}
     return _run(index, "without labels", settings, rows, missed=missed)
-
-
-def of_vectors(index: Index, sample: int) -> JsonObject:
-    """Recall and latency of the vector index against exact search, as in `semsearch audit`."""
-    result = index.analysis.audit(sample=sample, k=SHALLOW)
-    row = {
-        "mode": "semantic",
-        "queries": result["queries"],
-        "recall of exact": result["recall"],
-        "recall, filtered": result["recall_filtered"],
-        "ms": result["ms"],
-        "ms, exact": result["ms_exact"],
-    }
-    run = _run(index, "vector index", {"sample": sample, "k": SHALLOW}, [row], audit=result)
-    return run | {"warnings": [EXACT]} if result["exact"] else run
-
-
-def of_space(index: Index, sample: int) -> JsonObject:
-    """Geometry of the stored vectors, as in `semsearch eval geometry -n`."""
-    measured = index_geometry(index.analysis, sample)
-    settings = {"sample": sample, "vectors": measured.vectors, "total": measured.total}
-    return _run(index, "geometry", settings, [{"vectors": measured.vectors, **figures(measured)}])
 
 
 def _progress(report: Report, at: int, mode: Mode) -> Callable[[int, int], None]:

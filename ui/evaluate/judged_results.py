@@ -60,15 +60,6 @@ def digest(questions: JudgedQuestions) -> str:
     return runs.digest(sorted((text, sorted(questions.qrels[id_].items())) for id_, text in questions.queries.items()))
 
 
-def tell_difference(before: Mapping[str, float], after: Mapping[str, float]) -> None:
-    """Whether the difference of two runs in their common queries may be chance."""
-    common = [query for query in before if query in after]
-    [one] = compare_searches({"to": [after[query] for query in common], "from": [before[query] for query in common]})
-    words = {"better": "“To” is better", "worse": "“From” is better"}.get(one.verdict, _doubt(one).capitalize())
-    st.markdown(f"**{plain(words)}** · {plain(_evidence(one))}")
-    st.caption(TEST)
-
-
 def _figures(name: str, run: JsonObject) -> None:
     """The modes by the figures, the best of each marked, with what each figure says."""
     messages.caption(f"{name} · {run.get('encoder')} · measured {runs.finished_at(run)} UTC")

@@ -17,15 +17,14 @@ STOPPED = "The runs measured before the stop are saved."
 Work = Callable[[str, jobs.Report], JsonObject]
 
 
-def button(names: Sequence[str], what: str, work: Work, *, stoppable: bool = True) -> None:
+def button(names: Sequence[str], what: str, work: Work) -> None:
     """A button that begins `work` on each of the names. `work` returns a run."""
-    off, args = not names or jobs.busy(KEY), (tuple(names), what, work, stoppable)
+    off, args = not names or jobs.busy(KEY), (tuple(names), what, work)
     widgets.button("Measure", "play_arrow", _start, args, hint=widgets.IN_BACKGROUND, kind="primary", off=off)
 
 
-def _start(names: Sequence[str], what: str, work: Work, stoppable: bool) -> None:
-    about = STOPPED if stoppable else "it is one computation"
-    jobs.begin(KEY, what, lambda report: measure(names, work, report), stoppable=stoppable, about=about)
+def _start(names: Sequence[str], what: str, work: Work) -> None:
+    jobs.begin(KEY, what, lambda report: measure(names, work, report), about=STOPPED)
 
 
 def measure(names: Sequence[str], work: Work, report: jobs.Report) -> jobs.Outcome:

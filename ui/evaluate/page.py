@@ -1,4 +1,4 @@
-"""Evaluate: how good a search is, by marked hits, by files of judgements, by its own text, and as a space."""
+"""Evaluate: how good a search is, by marked hits, by files of judgements and by its own text; encoders by STS tasks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..shared import index_picker, messages, pool, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
 from ..shared.work import jobs
-from . import encoder_form, index_metrics, judged_hits, judged_results, metric_job, run_table
+from . import index_metrics, judged_hits, judged_results, metric_job, run_table, sts_tasks
 
 Names = Sequence[str]
 MOST_LOOKED_UP = 1_000  # judged documents
@@ -37,13 +37,9 @@ class Measure(NamedTuple):
 def page() -> None:
     """The page."""
     if (named := st.query_params.get("measure")) in MEASURES:  # by its name, as in links from an earlier version
-        first = next((label for label, each in FIRST.items() if each == named), RESEARCH)
-        st.session_state.update({"measure": first} | ({RESEARCH: named} if first == RESEARCH else {}))
+        st.session_state["measure"] = next(label for label, each in LABELS.items() if each == named)
         del st.query_params["measure"]
-    name = FIRST[widgets.choice("Measure", list(FIRST), "measure", label_visibility="collapsed")]
-    if name == RESEARCH:
-        others = [each for each in MEASURES if each not in FIRST.values()]
-        name = widgets.choice("Research", others, RESEARCH, label_visibility="collapsed")
+    name = LABELS[widgets.choice("Measure", list(LABELS), "measure", label_visibility="collapsed")]
     measure, names = MEASURES[name], []
     with st.container(border=True):
         st.header(measure.question, anchor=False)
@@ -120,18 +116,6 @@ def _itself(names: Names) -> None:
     metric_job.button(names, "Finding its own sentences", work)
 
 
-def _audit(names: Names) -> None:
-    sample = int(st.number_input("Sample of stored vectors", 1, 5_000, 200, key="vectors", bind=URL))
-    work = _opened(lambda index, _: index_metrics.of_vectors(index, sample))
-    metric_job.button(names, "Auditing the vector index", work, stoppable=len(names) > 1)
-
-
-def _geometry(names: Names) -> None:
-    sample = int(st.number_input("Max vectors", 3, 20_000, 5_000, 500, key="rows", bind=URL))
-    work = _opened(lambda index, _: index_metrics.of_space(index, sample))
-    metric_job.button(names, "Measuring the geometry", work, stoppable=len(names) > 1)
-
-
 def _opened(work: Callable[[Index, jobs.Report], JsonObject]) -> metric_job.Work:
     """Work on an index by its name, which is opened once more, so that searches do not wait."""
 
@@ -161,36 +145,17 @@ MEASURES = {
         "every mode. This reveals bad splitting or encoding, but not how paraphrases fare.",
         _itself,
     ),
-    "vector index": Measure(
-        "Does the fast search miss anything?",
-        "Which share of the hits of exact search the vector index finds, also under a filter that leaves a tenth, and "
-        "how fast. The same as `semsearch audit`.",
-        _audit,
-    ),
-    "geometry": Measure(
-        "Are the vectors well spread?",
-        "The space of the stored vectors: how evenly it is filled, whether all texts point one way, and whether a few "
-        "passages are near everything. Twice the vectors take four times as long.",
-        _geometry,
-    ),
-    "before and after": Measure(
-        "What has training done to the space?",
-        "The space of an encoder before and after its training: alignment, uniformity and anisotropy of both.",
-        encoder_form.before_after,
-        of_indexes=False,
-    ),
     "STS tasks": Measure(
         "Which encoder judges similarity as people do?",
         "Public test sets of sentence pairs: how well cosines agree with human scores, as Spearman's correlation "
         "in percent. The same as `semsearch sts --task`.",
-        encoder_form.tasks,
+        sts_tasks.controls,
         of_indexes=False,
     ),
 }
-RESEARCH = "research"
-FIRST = {  # what is asked first, by its label; the rest are research
+LABELS = {
     "is my search good?": "judged hits",
     "by a file of judgements": "queries",
     "by its own text": "without labels",
-    RESEARCH: RESEARCH,
+    "research": "STS tasks",
 }

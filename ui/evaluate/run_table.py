@@ -1,21 +1,47 @@
-"""Saved runs: all of one measure in a table, two of them compared, downloads, and deletion."""
+"""Saved runs: all of one measure in a table, with the meaning of each figure, downloads, and deletion."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
 
 from semsearch import SemsearchError
 from semsearch.evaluation import delete_run
 from semsearch.types import JsonObject
 
 from ..shared import messages, runs, tables, widgets
-from . import run_comparison
-from .run_comparison import Row
+from ..shared.encoder_picker import short_name
 
 MOST_MISSED = 5  # sentences that did not find their passage
 CHOSEN = "runs to delete"
+MEANING = {
+    "nDCG@10": "quality of the first ten hits and of their order; 1 is perfect",
+    "recall@100": "share of the relevant documents among the first hundred",
+    "recall@10": "share of what should be found that is among the first ten",
+    "recall@1": "how often the first hit is right",
+    "MRR@10": "1 over the rank of the first relevant hit, 0 beyond the tenth",
+    "judged@10": "share of the first ten hits that were judged; the others count as not relevant",
+    "MAP@100": "precision averaged over the ranks of the relevant documents",
+    "ms": "median milliseconds per query, encoding included",
+    "ms, 95 %": "95th-percentile latency in milliseconds",
+}
+
+
+class Row(NamedTuple):
+    """A row of figures of a run: of one mode, where it measured several."""
+
+    name: str
+    run: JsonObject
+    figures: JsonObject
+
+    @property
+    def label(self) -> str:
+        """Its name in a list."""
+        parts = (self.run.get("index"), short_name(str(self.run.get("encoder"))), self.figures.get("mode"))
+        return " · ".join([*(str(part) for part in parts if part), runs.finished_at(self.run)])
 
 
 def show(measure: str) -> None:
@@ -28,12 +54,10 @@ def show(measure: str) -> None:
     rows = [Row(name, run, figures) for name, run in newest.items() for figures in run["rows"]]
     flat = table(rows)
     figures = {name for row in flat for name, value in row.items() if isinstance(value, float)}
-    form = {name: st.column_config.NumberColumn(format=run_comparison.form(name, measure)) for name in figures}
+    form = {name: _column(name, measure) for name in figures}
     tables.show(flat, {"time": st.column_config.TextColumn("time (UTC)"), **form})
     if measure == "without labels":
         _missed(next(iter(newest.values())))
-    if len(rows) > 1:
-        run_comparison.show(rows, measure)
     tables.downloads(f"runs-{measure.replace(' ', '-')}", {"schema": 1, "runs": list(newest.values())}, flat)
     _delete(newest)
 
@@ -49,6 +73,11 @@ def table(rows: Sequence[Row]) -> list[JsonObject]:
         | {"how": runs.describe_settings(row.run)}
         for row in rows
     ]
+
+
+def _column(name: str, measure: str) -> ColumnConfig:
+    digits = 2 if name.startswith("ms") or measure == "STS tasks" else 4
+    return st.column_config.NumberColumn(format=f"%.{digits}f", help=MEANING.get(name))
 
 
 def _missed(newest: JsonObject) -> None:

@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Index
+from semsearch.analysis import day_of
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
@@ -43,7 +44,8 @@ COLUMNS = {  # all of them, in order
     "state": st.column_config.TextColumn(help=STATE_HELP),
     "passages": tables.COUNT,
     "size": tables.TEXT_BYTES,
-    "date": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", help="Of the file, UTC"),
+    "date": st.column_config.DateColumn(format="YYYY-MM-DD", help=messages.DATE),
+    "file changed": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", help="UTC"),
     "metadata": tables.WIDE,
 }
 
@@ -67,7 +69,7 @@ def _summary(info: JsonObject, *, busy: bool) -> str:
     documents, passages = count(info["documents"], "document"), count(info["passages"], "passage")
     documents += " so far" if busy else ""
     last = info["last_run"]
-    run = [f"last run {last['at'][:16].replace('T', ' ')} UTC"] if last else []
+    run = [f"updated {last['at'][:16].replace('T', ' ')} UTC"] if last else []
     return " · ".join([documents, passages, size(info["bytes"]), *run])
 
 
@@ -93,7 +95,7 @@ def _documents(name: str, index: Index, total: int) -> None:
     hint = "As a file that a spreadsheet opens without running a formula: the chosen ones, or all pages of the table."
     if "chosen" in st.session_state:
         st.session_state["chosen"] = [each for each in st.session_state["chosen"] if each in ids]
-    chosen = st.multiselect("Chosen", ids, key="chosen", bind=URL, placeholder="Tick rows above, or type a name here")
+    chosen = widgets.several("Chosen", ids, "chosen", bind=URL, placeholder="Tick rows above, or type a name here")
     wanted = chosen or matching
     label, file = f"CSV ({len(wanted):,})", f"{name}.csv"
     tables.download(label, file, lambda: tables.to_csv(rows(index, wanted), list(COLUMNS)), place=row, hint=hint)
@@ -150,7 +152,8 @@ def _row(document: JsonObject, state: str) -> JsonObject:
         "state": STATES.get(state, "") if document["passages"] else "no text",
         "passages": document["passages"],
         "size": document["size"],
-        "date": datetime.fromtimestamp(mtime / 1e9, UTC) if mtime else None,
+        "date": day_of(document),
+        "file changed": datetime.fromtimestamp(mtime / 1e9, UTC) if mtime else None,
         "metadata": ", ".join(f"{key}: {_cell(value)}" for key, value in metadata if key != "title"),
     }
 
@@ -187,20 +190,20 @@ def _selected(name: str, chosen: Sequence[str], matching: Sequence[str]) -> None
     what = count(len(ids), "document")
     named = ", ".join(ids[:MOST_NAMED]) + (", …" if len(ids) > MOST_NAMED else "")
     with st.container(border=True):
-        st.markdown(
-            f"Delete **{what}** from {plain(name)}? {plain(named)}  \nThe files stay where they are. An update adds "
-            "those in a source again, unless they are excluded there."
-        )
-        row, label, off = widgets.row(), f"Delete {what}", jobs.busy(name)
-        widgets.button(label, "delete", _delete, (name, ids), place=row, key="delete", kind="primary", off=off)
+        st.markdown(f"Delete **{what}** from {plain(name)}? {plain(named)}  \nThe files stay where they are.")
+        hint = "Their files are excluded from their source. Off: the next update adds the documents again."
+        exclude = st.checkbox("Leave their files out of later updates", value=True, key="exclude", help=hint)
+        row, label, off, args = widgets.row(), f"Delete {what}", jobs.busy(name), (name, ids, exclude)
+        widgets.button(label, "delete", _delete, args, place=row, key="delete", kind="primary", off=off)
         row.button("Cancel", key="keep", on_click=st.session_state.pop, args=("to delete", None))
 
 
-def _delete(name: str, ids: Sequence[str]) -> None:
+def _delete(name: str, ids: Sequence[str], exclude: bool) -> None:
     st.session_state.pop("to delete", None)
 
     def work(report: jobs.Report) -> jobs.Outcome:
         with pool.open_copy(name) as index:
-            return jobs.Outcome(f"{index.delete(ids, report):,} deleted; the files stay where they are.")
+            deleted = index.delete(ids, report, exclude=exclude)
+            return jobs.Outcome(f"{deleted:,} deleted; the files stay where they are.")
 
     jobs.begin(name, "Deleting documents", work, about="Nothing was deleted.")

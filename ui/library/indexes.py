@@ -51,10 +51,15 @@ def _card(name: str, *, current: bool) -> None:
     space = info["spaces"][0]
     last = (info["last_run"] or {}).get("at", "")[:16].replace("T", " ")
     health = "being written" if jobs.busy(name) else f"updated {last} UTC" if last else "never updated from a folder"
-    counts = f"{count(info['documents'], 'document')}, {count(info['passages'], 'passage')}, {size(info['bytes'])}"
-    messages.caption(counts)
+    skipped, lacking = len((info["last_run"] or {}).get("skipped", ())), info["passages"] - space["vectors"]
+    wrong = [f"{count(skipped, 'file')} skipped"] * bool(skipped) + [f"{count(lacking, 'passage')} not encoded"] * (
+        lacking > 0
+    )
+    messages.caption(
+        f"{count(info['documents'], 'document')}, {count(info['passages'], 'passage')}, {size(info['bytes'])}"
+    )
     messages.caption(f"{space['encoder']['name']}{_read(pool.state(index), index)} · {_backend(space)}")
-    messages.caption(health)
+    messages.caption(" · ".join([health, *(wrong or ["nothing skipped"] * bool(last))]))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

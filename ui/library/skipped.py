@@ -11,7 +11,7 @@ from semsearch import Index
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count, letters_by_kind
 
-from ..shared import pool, tables
+from ..shared import pool, tables, widgets
 
 MOST = 1_000  # rows in the browser at a time
 
@@ -20,7 +20,7 @@ def show(index: Index) -> None:
     """A table with filters by words and reasons, if anything was skipped; and one of what was left out."""
     if rows := _rows(pool.state(index), index):
         _skipped(rows)
-    if rows := _left_out(index):
+    if rows := _left_out(pool.state(index), index):
         with st.expander(
             f"Left out of {count(len(rows), 'file')}: navigation, scripts …", icon=":material/content_cut:"
         ):
@@ -35,7 +35,7 @@ def _skipped(rows: Sequence[JsonObject]) -> None:
         kinds = [kind for kind, _ in Counter(reason_kind(row["why"]) for row in rows).most_common(50)]
         left, right = st.columns(2)
         words = left.text_input("Skipped: words of path or reason", key="skipped.words", placeholder="e.g. pdf")
-        why = right.multiselect("Skipped: reasons", kinds, key="skipped.why", placeholder="any")
+        why = widgets.several("Skipped: reasons", kinds, "skipped.why", place=right, placeholder="any")
         matching = [row for row in rows if not why or reason_kind(row["why"]) in why]
         for word in words.casefold().split():
             matching = [row for row in matching if word in f"{row['what']} {row['why']}".casefold()]
@@ -51,11 +51,12 @@ def _rows(state: tuple[str, int, int], _index: Index) -> Sequence[JsonObject]:
     return [{"what": each.path, "why": each.reason} for each in _index.analysis.skipped()]
 
 
-def _left_out(index: Index) -> Sequence[JsonObject]:
+@st.cache_resource(max_entries=16, show_spinner=False)  # shared and only read
+def _left_out(state: tuple[str, int, int], _index: Index) -> Sequence[JsonObject]:
     """Files, those of which most was left out first."""
     rows = [
         {"what": file, "letters": sum(kinds.values()), "left out": letters_by_kind(kinds)}
-        for file, kinds in pool.left_out(pool.state(index), index).items()
+        for file, kinds in _index.analysis.left_out().items()
     ]
     return sorted(rows, key=lambda row: -int(row["letters"]))
 

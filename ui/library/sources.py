@@ -14,7 +14,7 @@ from semsearch import SemsearchError, Splitter, SyncOptions
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..shared import messages, pool, tables, widgets
+from ..shared import messages, pool, widgets
 from ..shared.adding import panel, read_options
 from ..shared.work import jobs, progress
 
@@ -39,7 +39,7 @@ def controls(name: str, info: JsonObject, row: DeltaGenerator) -> None:
         again = f"Reads, splits and embeds all {count(documents, 'document')} again, changed or not (--force)."
         hint, args = f"{again} This can take long.", (name, "Re-indexing everything", SyncOptions(force=True))
         widgets.button("Re-index everything", "restart_alt", _update, args, place=line, key="force", hint=hint, off=off)
-    with row.popover("Chunking", icon=":material/content_cut:"):
+    with row.popover("Splitting", icon=":material/content_cut:"):
         _chunking(name, info, busy)
     with st.expander("Add documents", icon=":material/add:", expanded=not documents or "add" in st.query_params):
         panel.show(name)
@@ -47,12 +47,10 @@ def controls(name: str, info: JsonObject, row: DeltaGenerator) -> None:
 
 def _sources(info: JsonObject, sources: list[JsonObject]) -> None:
     """What every update looks through."""
-    if sources:
-        rows = [{"source": each["path"], "options": read_options.as_flags(each)} for each in sources]
-        tables.show(rows, {"source": tables.WIDE, "options": tables.WIDE})
-        st.caption("To change the options of a source, add it again.")
-    else:
-        st.caption("No folder is a source yet.")
+    for each in sources:
+        flags = messages.one_line(read_options.as_flags(each), 1_000)  # may exclude many files
+        st.markdown(f"**{messages.plain(each['path'])}**  \n{messages.plain(flags)}")
+    st.caption("To change the options of a source, add it again." if sources else "No folder is a source yet.")
     if apart := info["recipe"].get("set_aside", {}).get("roots", ()):
         named = ", ".join(root["path"] for root in apart[:3])
         messages.caption(f"Named by the dump and not followed: {named}. To follow: semsearch trust {info['name']}")

@@ -1,26 +1,24 @@
-"""What the documents of an index are about: clusters with names and examples, and their documents over time."""
+"""What the documents of an index are about: clusters with names and examples."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from semsearch import NotFound, Timeline, Topics
-from semsearch.types import JsonObject, Period
+from semsearch import Topics
+from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..shared import charts, messages, pool, tables, widgets
+from ..shared import messages, pool, tables, widgets
 from ..shared.messages import plain
+from ..shared.texts import markup
 from ..shared.widgets import URL
 from ..shared.work import background
 
 MOST, LISTED = 100, 50  # clusters that can be asked for, documents at a time
-NAMED = len(charts.AREAS)  # clusters in the chart
-PERIODS: tuple[Period, ...] = ("auto", "day", "month", "year")
 COLUMNS = {
     "cluster": tables.MEDIUM,
     "documents": tables.COUNT,
@@ -30,7 +28,7 @@ COLUMNS = {
 
 
 def show(name: str, row: DeltaGenerator) -> None:
-    """The clusters of an index, the documents of a chosen one, and all of them over time."""
+    """The clusters of an index, and the documents of a chosen one."""
     hint = "As many as have the best mean silhouette of the documents, unless you say how many."
     options: Any = {"key": "k", "bind": URL, "width": 150, "placeholder": "as many as fit", "help": hint}
     k = int(row.number_input("Clusters", 0, MOST, None, **options) or 0)
@@ -51,7 +49,6 @@ def show(name: str, row: DeltaGenerator) -> None:
     tables.downloads(f"{name}-clusters", asdict(clustered), rows, place=widgets.row())
     for at in st.session_state[key]["selection"]["rows"][:1]:
         _documents(clustered, at)
-    _over_time(name, clustered)
 
 
 def listed(topics: Topics) -> list[JsonObject]:
@@ -61,7 +58,7 @@ def listed(topics: Topics) -> list[JsonObject]:
             "cluster": topic.name,
             "documents": len(topic.documents),
             "coherence": round(topic.coherence, 2),
-            "example": topic.example,
+            "example": "".join(markup.letters(topic.example, topic.documents[0])),
         }
         for topic in topics
     ]
@@ -72,30 +69,3 @@ def _documents(topics: Topics, at: int) -> None:
     st.header(plain(topic.name), anchor=False)
     some = widgets.page_of(topic.documents, LISTED, f"page {at}", width=160)
     tables.show([{"document": document} for document in some], {"document": tables.WIDE})
-
-
-def _over_time(name: str, topics: Topics) -> None:
-    st.header("Over time", anchor=False)
-    if not st.toggle("Count the documents by their dates", key="time", bind=URL):
-        return
-    row = widgets.row()
-    by = row.selectbox("By", PERIODS, key="by", bind=URL, width=120) or "auto"
-    field = row.text_input("Metadata key of the date", key="field", bind=URL, placeholder="date, else of the file")
-    try:
-        times = pool.index(name).analysis.timeline(topics, by=by, field=field.strip() or None)
-    except NotFound as error:
-        messages.info(messages.sentence(error))
-        return
-    if times.undated:
-        messages.caption(f"{count(times.undated, 'document')} without a date")
-    charts.draw(charts.over_time(times.periods, counted(topics, times)))
-
-
-def counted(topics: Topics, times: Timeline) -> dict[str, Sequence[int]]:
-    """The numbers of documents in each period: of the largest clusters by their names, and of all others together."""
-    named: dict[str, Sequence[int]] = {
-        topic.name: counts for topic, counts in zip(topics[:NAMED], times.counts, strict=False)
-    }
-    if len(topics) > NAMED:
-        named[charts.OTHERS] = tuple(map(sum, zip(*times.counts[NAMED:], strict=True)))
-    return named

@@ -19,12 +19,8 @@ from ..shared.widgets import URL
 from ..shared.work import background, tagging
 
 EXAMPLES = "label.examples"  # of the session, by the name of the index
-OFFERED, LETTERS, SHOWN, LISTED = (
-    50,
-    2_000,
-    100,
-    50,
-)  # documents offered; letters of an example, and shown; documents at a time
+OFFERED, LISTED = 50, 50  # documents to choose from; at a time
+LETTERS, SHOWN = 2_000, 100  # of an example, and shown of it
 NONE, ALL = "no label", "all"
 COLUMNS = {
     "document": tables.WIDE,
@@ -77,7 +73,9 @@ def _form(name: str, index: Index) -> None:
         matching = _matching(pool.state(index), words, index)
         more = len(matching) - OFFERED
         hint = f"{more:,} more match: type more words above." if more > 0 else None
-        left.multiselect("Documents", matching[:OFFERED], key="label.documents", placeholder="Choose some", help=hint)
+        widgets.several(
+            "Documents", matching[:OFFERED], "label.documents", place=left, placeholder="Choose some", help=hint
+        )
         hint = "One on each line. A line with a tab is a text and its own label, as copied from a spreadsheet."
         right.text_area("Or texts", key="label.texts", height=122, help=hint)
         label = left.text_input("Their label", key="label.label", placeholder="e.g. kitchen")

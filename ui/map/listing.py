@@ -53,12 +53,12 @@ def _words(on: Points, rows: tuple[int, ...]) -> str:
 
 
 def _passage(name: str, on: Points, row: int) -> None:
-    cut = " …" if len(on.sample.texts[row]) >= points.LETTERS else ""
+    text, cut = _read(on, row), len(on.sample.texts[row]) >= points.LETTERS
     with st.container(border=True):
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
         top.caption(plain(f"{on.sample.documents[row]} · #{on.sample.ids[row]}"), width="content")
         _search_link(top, name, on, [row], "Search for more like this", "")
-        st.html(highlight.passage(_read(on, row) + cut))
+        st.html(highlight.passage(f"{text[: highlight.shown(text, 0)[1]]} …" if cut else text))
 
 
 def _read(on: Points, row: int) -> str:

@@ -4,7 +4,7 @@
 const MAPS = new WeakMap();
 const NEAR = 9, ZOOM = 1.4, MOST_CHOSEN = 50, CORNERS = 48; // pixels; one step; points by Shift and click; of a lasso
 const SHADES = 24, DIMMED = 0.13, THINNED = 0.75, HIDDEN = 255; // THINNED: opacity that points lose in the densest haze
-const RANKED = 10, BADGE = 9; // hits with their rank, in a disc of so many pixels
+const TOOLS = 48, RANKED = 10, BADGE = 9; // pixels of the tools above; hits with their rank, in a disc of so many pixels
 
 class PointMap {
   constructor(root) {
@@ -62,24 +62,33 @@ class PointMap {
     const [width, height] = [this.field.clientWidth, this.field.clientHeight].map((one) => Math.round(one * dense));
     if (!width || !this.grid) return;
     const { view, zoomed, over } = this, kept = view && zoomed > 1; // a window of another size shows the same part
-    const middle = kept && [(over.width / 2 - view.ox) / view.sx, (over.height / 2 - view.oy) / view.sy];
+    const middle = kept && [(this.middle() - view.ox) / view.sx, (over.height / 2 - view.oy) / view.sy];
     this.raster.resize(width, height);
     Object.assign(this.over, { width, height });
     this.home();
     if (kept) this.enlarge(middle, zoomed);
   }
 
+  /** How many pixels at the left, or at the right, lie under what floats there. */
+  covered(side) {
+    return this.dense * (parseFloat(getComputedStyle(this.field).getPropertyValue(`--covered-${side}`)) || 0);
+  }
+
+  /** The middle of what is free across. */
+  middle() {
+    return (this.over.width + this.covered("left") - this.covered("right")) / 2;
+  }
+
   home() {
-    const { low, high } = this.grid, { width, height } = this.over, edge = 18 * this.dense;
-    const covered = this.dense * (parseFloat(getComputedStyle(this.field).getPropertyValue("--covered")) || 0);
-    const [left, top, bottom] = [edge + covered, covered ? 48 * this.dense : edge, covered && this.head.times ? 68 * this.dense : edge];
-    const sx = (width - left - edge) / (high[0] - low[0] || 1), sy = -(height - top - bottom) / (high[1] - low[1] || 1);
+    const { low, high } = this.grid, { width, height } = this.over, edge = 18 * this.dense, covered = this.covered("left");
+    const [left, top, bottom] = [edge + covered, covered ? TOOLS * this.dense : edge, covered && this.head.times ? 68 * this.dense : edge];
+    const sx = (width - left - this.covered("right") - edge) / (high[0] - low[0] || 1), sy = -(height - top - bottom) / (high[1] - low[1] || 1);
     this.view = { sx, sy, ox: left - low[0] * sx, oy: height - bottom - low[1] * sy };
     this.zoomed = 1;
     this.redraw();
   }
 
-  zoom(by, x = this.over.width / 2, y = this.over.height / 2) {
+  zoom(by, x = this.middle(), y = this.over.height / 2) {
     const factor = Math.min(Math.max(this.zoomed * by, 1), 400) / this.zoomed, { sx, sy, ox, oy } = this.view;
     if (this.zoomed * factor < 1.001) return this.home();
     this.zoomed *= factor;
@@ -98,9 +107,9 @@ class PointMap {
 
   /** Shows what is around a place, enlarged so much. */
   enlarge(middle, wanted) {
-    const { width, height } = this.over, sx = (this.view.sx / this.zoomed) * wanted, sy = (this.view.sy / this.zoomed) * wanted;
+    const { height } = this.over, sx = (this.view.sx / this.zoomed) * wanted, sy = (this.view.sy / this.zoomed) * wanted;
     this.zoomed = wanted;
-    this.view = { sx, sy, ox: width / 2 - middle[0] * sx, oy: height / 2 - middle[1] * sy };
+    this.view = { sx, sy, ox: this.middle() - middle[0] * sx, oy: height / 2 - middle[1] * sy };
     this.redraw();
   }
 
@@ -136,7 +145,10 @@ class PointMap {
     this.raster.draw(this.places, this.view, thinned, this.lookOf, this.size, background, haze);
     this.drawOver(style.color, style.getPropertyValue("--st-primary-color").trim() || style.color);
     const toPixels = ([x, y]) => [(x * this.view.sx + this.view.ox) / this.dense, (y * this.view.sy + this.view.oy) / this.dense];
-    this.labels.place(toPixels, this.zoomed, width / this.dense, height / this.dense, this.badges(toPixels));
+    const covered = (box) => this.grid.count(box.map((one) => one * this.dense), this.view, (row) => this.lookOf[row] !== HIDDEN);
+    const [across, down, left, right] = [width, height, this.covered("left"), this.covered("right")].map((one) => one / this.dense);
+    const taken = [[0, 0, left, down], [across - right, 0, across, down], [0, 0, across, left && TOOLS]].filter((box) => box[0] < box[2] && box[1] < box[3]);
+    this.labels.place(toPixels, this.zoomed, across, down, [...taken, ...this.badges(toPixels)], covered);
     this.field.dataset.haze = share.toFixed(2);
     if (dark !== this.dark) this.drawLegend(colours, dark);
     this.field.style.touchAction = this.tool === "lasso" || this.zoomed > 1 ? "none" : "pan-y";

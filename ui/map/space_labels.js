@@ -3,7 +3,7 @@
 
 const FROM = [1, 1.8, 4.5], MOST_LABELS = 24; // how much the map is enlarged where each level begins; at a time
 const SIZES = [15, 13, 12], PADDING = 10, GAP = 4, EDGE = 2; // pixels of the letters of each level, and around them
-const SHIFTS = [0, -1, 1]; // heights of a label by which it may be moved
+const SHIFTS = [0, -1, 1, -2, 2]; // heights of a label by which it may be moved
 
 class Labels {
   constructor(root, follow) {
@@ -31,15 +31,17 @@ class Labels {
     this.root.replaceChildren();
   }
 
-  /** Places those for which there is room in a map of so many pixels, a little above or below where that is needed. */
-  place(toPixels, zoomed, width, height, taken) {
+  /** Places those for which there is room in a map of so many pixels, a little above or below where fewer points are
+   *  covered: `covered` counts them. */
+  place(toPixels, zoomed, width, height, taken, covered) {
     let room = MOST_LABELS;
     for (const topic of this.topics) {
       const [x, y] = toPixels(topic.at), { across, down, level } = topic, near = this.shown && room && zoomed >= FROM[level];
       const box = (shift) => [x - across / 2, y + shift - down / 2, x + across / 2, y + shift + down / 2];
       const inside = ([left, top, right, bottom]) => left >= EDGE && top >= EDGE && right <= width - EDGE && bottom <= height - EDGE;
       const free = (found) => inside(found) && !taken.some((other) => overlaps(found, other));
-      const shift = near ? SHIFTS.map((times) => times * (down + GAP)).find((each) => free(box(each))) : undefined;
+      const shifts = near ? SHIFTS.map((times) => times * (down + GAP)).filter((each) => free(box(each))) : [];
+      const points = shifts.map((each) => covered(box(each))), shift = shifts[points.indexOf(Math.min(...points))];
       if (shift !== undefined) [room] = [room - 1, taken.push(box(shift))];
       this.set(topic, shift !== undefined, x, y + (shift ?? 0));
     }

@@ -1,8 +1,8 @@
 // The legend of the map: a button for each group, or a bar of shades and what has no number.
 
-/** An element that holds this text, whatever is written in it. */
+/** An element that holds this text, whatever is written in it, and in whatever direction. */
 function element(kind, style, text = "") {
-  return Object.assign(document.createElement(kind), { className: style, textContent: text });
+  return Object.assign(document.createElement(kind), { className: style, textContent: text, dir: "auto" });
 }
 
 /** A group by its colour, shape, name and size. One with a code is a button that chooses it. */

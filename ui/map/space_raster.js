@@ -134,18 +134,33 @@ class Grid {
     return Math.min(Math.max(Math.floor(share * this.side), 0), this.side - 1);
   }
 
-  /** The point within `reach` pixels of (x, y) that is nearest, or -1; only of those that are `seen`. */
-  nearest(x, y, view, reach, seen) {
-    const { places, side } = this, dx = Math.abs(reach / view.sx), dy = Math.abs(reach / view.sy);
-    const left = (x - view.ox) / view.sx, top = (y - view.oy) / view.sy;
-    let best = -1, least = reach * reach;
-    for (let row = this.cell(top - dy, 1); row <= this.cell(top + dy, 1); row++)
-      for (let column = this.cell(left - dx, 0); column <= this.cell(left + dx, 0); column++)
+  /** The points in the cells that a box of pixels touches: each with its place in pixels. */
+  *near(box, { sx, sy, ox, oy }) {
+    const { places, side } = this, [left, top, right, bottom] = box.map((one, at) => (at % 2 ? (one - oy) / sy : (one - ox) / sx));
+    const between = (one, other, axis) => [this.cell(Math.min(one, other), axis), this.cell(Math.max(one, other), axis)];
+    const [first, last] = between(top, bottom, 1), [from, to] = between(left, right, 0);
+    for (let row = first; row <= last; row++)
+      for (let column = from; column <= to; column++)
         for (let at = this.starts[row * side + column]; at < this.starts[row * side + column + 1]; at++) {
           const i = this.members[at];
-          const away = ((places[2 * i] - left) * view.sx) ** 2 + ((places[2 * i + 1] - top) * view.sy) ** 2;
-          if (away <= least && seen(i)) [best, least] = [i, away];
+          yield [i, places[2 * i] * sx + ox, places[2 * i + 1] * sy + oy];
         }
+  }
+
+  /** The point within `reach` pixels of (x, y) that is nearest, or -1; only of those that are `seen`. */
+  nearest(x, y, view, reach, seen) {
+    let best = -1, least = reach * reach;
+    for (const [i, across, down] of this.near([x - reach, y - reach, x + reach, y + reach], view)) {
+      const away = (across - x) ** 2 + (down - y) ** 2;
+      if (away <= least && seen(i)) [best, least] = [i, away];
+    }
     return best;
+  }
+
+  /** How many of the points that are `seen` lie in a box of pixels. */
+  count(box, view, seen) {
+    let count = 0;
+    for (const [i, x, y] of this.near(box, view)) count += x >= box[0] && x <= box[2] && y >= box[1] && y <= box[3] && seen(i);
+    return count;
   }
 }

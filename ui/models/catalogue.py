@@ -29,11 +29,11 @@ FACTS = {
 }
 SMALL = st.column_config.TextColumn(width="small")
 CATALOGUE = {
-    "name": tables.NAME,
+    "name": st.column_config.TextColumn(pinned=True, width=264),
     "here": st.column_config.CheckboxColumn(width="small"),
     "on disk": tables.SMALL_BYTES,
     "size": SMALL,
-    "what": tables.WIDE,
+    "what": st.column_config.TextColumn(width=560),
     "source": st.column_config.LinkColumn(display_text="its page", width="small"),
 }
 SAVED = {
@@ -45,7 +45,8 @@ SAVED = {
 
 def show() -> None:
     """Catalogue, own encoders, and one of them in full."""
-    entries, home = Encoder.catalogue(), Encoder.models_dir()
+    entries = [{**each, "description": each["description"].replace("`", "")} for each in Encoder.catalogue()]
+    home = Encoder.models_dir()
     st.caption(
         "Encoders with a name. One that is not on this machine is downloaded at first use. Any other model works as "
         "well: by its folder, or as hf:owner/name."
@@ -104,8 +105,7 @@ def _facts(info: JsonObject, description: str) -> None:
     facts = [(label, info[key]) for key, label in FACTS.items() if info.get(key) not in (None, "")]
     for role, (before, after) in info.get("prompts", {}).items():
         facts += [(f"Template for a {role}", f"{before}[X]{after}")] if before or after else []
-    for step in info.get("post", ()):
-        facts.append(("Post-processing", ", ".join(f"{key} {value}" for key, value in step.items())))
+    facts += [("Post-processing", step) for step in info.get("post", ())]
     tables.show([{"what": what, "value": str(value)} for what, value in facts], {"value": tables.WIDE})
 
 

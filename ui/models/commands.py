@@ -24,6 +24,7 @@ import streamlit as st
 
 from semsearch import Progress, SemsearchError
 from semsearch.training import TrainingRun
+from semsearch.types import JsonObject
 
 from ..shared.work import jobs
 
@@ -78,6 +79,18 @@ def run(arguments: Sequence[str], report: jobs.Report) -> tuple[bytes, list[str]
             running.terminate()
             running.wait()
         return answer.read_bytes(), _lines(notes)
+
+
+def answered(arguments: Sequence[str], report: jobs.Report) -> tuple[JsonObject, list[str]]:
+    """Run the command with --json to its end: its answer, and the lines of its stderr.
+
+    Raises SemsearchError where there is no answer, Stopped.
+    """
+    answer, lines = run(arguments, report)
+    try:
+        return dict(json.loads(answer)), lines
+    except ValueError:
+        raise SemsearchError("The command ended without a result.", lines[-1] if lines else "") from None
 
 
 def _lines(notes: Path) -> list[str]:

@@ -95,7 +95,7 @@ def _begin() -> None:
         output = f"--output={Encoder.models_dir() / name}"
         command = ["export", output, f"--dtype={dtype}", "--json", *flags, "--", model]
         what, about = f"{_default_name(model)} to {name}", "Nothing is written."
-        jobs.start((KEY,), what, lambda report: _export(command, report), about=about)
+        jobs.start((KEY,), what, lambda report: _outcome(*commands.answered(command, report)), about=about)
 
 
 def _default_name(model: str) -> str:
@@ -108,22 +108,12 @@ def _default_name(model: str) -> str:
     return re.sub(r"[^\w.-]+", "-", f"{last}-{template}" if template else last).strip("-.") or "model"
 
 
-def _export(arguments: Sequence[str], report: jobs.Report) -> jobs.Outcome:
-    """Run the command to its end. Raises SemsearchError where it fails, Stopped where a person stops it."""
-    answer, lines = commands.run(arguments, report)
-    return _outcome(answer, lines)
-
-
-def _outcome(answer: bytes, lines: Sequence[str]) -> jobs.Outcome:
-    try:
-        report = json.loads(answer)
-    except ValueError:
-        raise SemsearchError("The export ended without a result.", lines[-1] if lines else "") from None
-    if "error" not in report:
-        made = report["export"]
+def _outcome(answer: JsonObject, lines: Sequence[str]) -> jobs.Outcome:
+    if "error" not in answer:
+        made = answer["export"]
         gate = made.get("parity", {}).get("gate", "the weights were copied, so there is nothing to compare")
         return jobs.Outcome(f"{size(made['size'])} in {made['folder']}. It passed: {gate}.")
-    failed = report["error"]
+    failed = answer["error"]
     parity: JsonObject = next((json.loads(line) for line in reversed(lines) if line.startswith("{")), {})
     if not parity:
         raise SemsearchError(failed["message"], failed.get("fix", ""))

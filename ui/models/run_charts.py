@@ -1,8 +1,8 @@
-"""Loss and validation score over the steps, of one run or of several in one chart each."""
+"""Loss and validation score of a run over its steps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import altair as alt
 import streamlit as st
@@ -11,50 +11,38 @@ from semsearch.training import TrainingRun
 
 from ..shared.charts import BLUE, ORANGE, Chart
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito's, of colour-blind readers
 POINTS = 1_500  # of a line: more are no finer on a screen
 FEW = 30  # points of a line that are drawn as such
-HEIGHT, LEGEND = 260, 130  # pixels of a chart, and of the names under it
+HEIGHT = 260  # pixels
 Curve = Sequence[tuple[int, float]]
 
 
-def show(runs: Mapping[str, TrainingRun]) -> None:
-    """The charts of these runs by their names, side by side; the words in place of one that has nothing to show yet."""
+def show(run: TrainingRun) -> None:
+    """The charts side by side; the words in place of one that has nothing to show yet."""
     left, right = st.columns(2)
-    losses = {name: run.losses for name, run in runs.items() if run.losses}
-    scores = {name: run.scores for name, run in runs.items() if run.scores}
-    steps = max(1, *(run.step for run in runs.values()))
-    if losses:
-        left.altair_chart(_lines(losses, "Loss", "loss", steps, BLUE), key="loss chart")
+    steps = max(1, run.step)
+    if run.losses:
+        left.altair_chart(_line(run.losses, "Loss", "loss", steps, BLUE), key="loss chart")
     else:
         left.caption("The loss is here after the first step.")
-    measures = list(dict.fromkeys(run.measure for run in runs.values() if run.measure))
-    if scores:
-        title = f"{' / '.join(measures) or 'Validation score'}, percent"
-        right.altair_chart(_lines(scores, title, "score", steps, ORANGE), key="dev chart")
-    elif measures:
+    if run.scores:
+        title = f"{run.measure or 'Validation score'}, percent"
+        right.altair_chart(_line(run.scores, title, "score", steps, ORANGE), key="dev chart")
+    elif run.measure:
         right.caption("There is no validation score yet.")
     else:
         right.caption("There is no validation data (--validation none): the last checkpoint is used.")
 
 
-def _lines(curves: Mapping[str, Curve], title: str, name: str, steps: int, alone: str) -> Chart:
-    """A line for each run; one run alone has this colour, and no legend."""
-    rows = [
-        {"run": run, "step": step, "value": value} for run, curve in curves.items() for step, value in thinned(curve)
-    ]
-    names, several = list(curves), len(curves) > 1
-    scale = alt.Scale(
-        domain=names, range=[PALETTE[at % len(PALETTE)] for at in range(len(names))] if several else [alone]
-    )
-    legend = alt.Legend(orient="bottom", title=None, labelLimit=220, columns=2) if several else None
-    chart = alt.Chart(alt.Data(values=rows)).mark_line(point=max(map(len, curves.values())) <= FEW)
+def _line(curve: Curve, title: str, name: str, steps: int, colour: str) -> Chart:
+    rows = [{"step": step, "value": value} for step, value in thinned(curve)]
+    points = alt.OverlayMarkDef(color=colour) if len(curve) <= FEW else False
+    chart = alt.Chart(alt.Data(values=rows)).mark_line(color=colour, point=points)
     line: Chart = chart.encode(
         x=alt.X("step:Q", title="step", scale=alt.Scale(domain=[0, steps], nice=False), axis=alt.Axis(tickMinStep=1)),
         y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False, padding=8), axis=alt.Axis(format=".3~g")),
-        color=alt.Color("run:N", scale=scale, legend=legend, sort=None),
-        tooltip=["run:N", alt.Tooltip("step:Q", format=","), alt.Tooltip("value:Q", title=name, format=".4f")],
-    ).properties(title=alt.Title(title, anchor="start", fontSize=14), height=HEIGHT + LEGEND * several)
+        tooltip=[alt.Tooltip("step:Q", format=","), alt.Tooltip("value:Q", title=name, format=".4f")],
+    ).properties(title=alt.Title(title, anchor="start", fontSize=14), height=HEIGHT)
     return line
 
 

@@ -1,12 +1,10 @@
-"""Training runs: progress at every step, charts, a comparison of several, and buttons that stop and resume them."""
+"""Training runs: progress at every step, charts, and buttons that stop and resume them."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -18,16 +16,15 @@ from ..shared import messages, navigation, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
 from ..shared.work import progress
-from . import commands, run_charts, run_comparison
+from . import commands, run_charts
 
 ALIVE = ("starting", "running", "stopping", "ending")
 ICONS = {"done": ":material/check_circle:", "stopped": ":material/pause_circle:", "failed": ":material/error:"}
 SEEDS = "seed-*/run/settings.json"  # the runs of several seeds, which are listed in place of their folder
-MOST = 6  # runs in one chart
 
 
 def show(home: Path) -> bool:
-    """The runs in the folders of `home`, and the chosen ones as they grow. Returns whether there is any."""
+    """The runs in the folders of `home`, and the chosen one as it grows. Returns whether there is any."""
     paths = [str(run.folder) for run in training_runs(home)]
     begun = (command.parents[1] for command in sorted(home.glob(f"*/{commands.COMMAND}")))
     paths += [str(folder) for folder in begun if str(folder) not in paths and not any(folder.glob(SEEDS))]
@@ -35,41 +32,22 @@ def show(home: Path) -> bool:
         messages.info("Nothing was trained here yet. Choose a method below, a base model, and texts of yours.")
         return False
     label = lambda path: Path(path).relative_to(home).as_posix() if Path(path).is_relative_to(home) else path  # noqa: E731
-    left, right = st.columns(2)
-    chosen = left.selectbox("Run", paths, key="run", bind=URL, format_func=label) or paths[0]
-    others, hint = [path for path in paths if path != chosen], "Curves in one chart, settings side by side."
-    options: dict[str, Any] = {
-        "format_func": label,
-        "max_selections": MOST - 1,
-        "placeholder": "Choose runs",
-        "help": hint,
-    }
-    beside = right.multiselect("Compare with", others, key="with", bind=URL, disabled=not others, **options)
-    names = {label(path): Path(path) for path in (chosen, *beside)}
-    states = _states(names)  # drawn again every second while one of them is alive
-    shown = st.fragment(_shown, run_every=1.0) if any(state in ALIVE for state in states.values()) else _shown
-    shown(names, states)
+    folder = Path(st.selectbox("Run", paths, key="run", bind=URL, format_func=label) or paths[0])
+    state = state_of(folder, _read(folder))  # drawn again every second while it is alive
+    (st.fragment(_shown, run_every=1.0) if state in ALIVE else _shown)(folder, state)
     return True
 
 
-def _states(names: Mapping[str, Path]) -> dict[str, str]:
-    return {name: state_of(folder, _read(folder)) for name, folder in names.items()}
-
-
-def _shown(names: Mapping[str, Path], before: Mapping[str, str]) -> None:
-    """The first run, with the others beside it; once a state is another one, the whole page is drawn again."""
+def _shown(folder: Path, before: str) -> None:
+    """A run; once its state is another one, the whole page is drawn again."""
     with messages.errors():
-        read = {name: _read(folder) for name, folder in names.items()}
-        states = {name: state_of(folder, read[name]) for name, folder in names.items()}
-        if states != before:
+        run = _read(folder)
+        state = state_of(folder, run)
+        if state != before:
             st.rerun()
-        chosen, folder = next(iter(names.items()))
-        run, state = read[chosen], states[chosen]
         _head(folder, run, state)
-        if runs := {name: one for name, one in read.items() if one is not None}:
-            run_charts.show(runs)
-        if len(runs) > 1:
-            run_comparison.show(runs, states)
+        if run is not None:
+            run_charts.show(run)
         if state == "done" and run and run.result:
             _next_steps(run)
         _command(folder)

@@ -10,7 +10,7 @@ from semsearch.types import JsonObject
 from semsearch.utils.untrusted import visible
 
 from ..shared import tables
-from ..shared.messages import plain
+from ..shared.messages import escaped
 from . import card
 from .results import IndexHit
 
@@ -29,13 +29,13 @@ def written(kind: str, hits: Sequence[tuple[int, IndexHit]], question: str) -> s
         return tables.to_csv(records, card.COLUMNS)
     if kind == "bib":
         return "\n".join(_reference(each) for _, each in hits)
-    return "\n".join([f"# {plain(question)}\n", *(_quoted(rank, each) for rank, each in hits)])
+    return "\n".join([f"# {escaped(question)}\n", *(_quoted(rank, each) for rank, each in hits)])
 
 
 def _quoted(rank: int, each: IndexHit) -> str:
     """A passage as a quotation of Markdown, in which no mark of its own counts."""
-    lines = "\n".join(f"> {plain(line)}" for line in visible(each.hit.text).split("\n"))
-    return f"{rank}. {plain(card.citation(each))}\n\n{lines}\n"
+    lines = "\n".join(f"> {escaped(line)}" for line in visible(card.text(each.hit)).split("\n"))
+    return f"{rank}. {escaped(card.citation(each))}\n\n{lines}\n"
 
 
 def _reference(each: IndexHit) -> str:
@@ -48,7 +48,7 @@ def _reference(each: IndexHit) -> str:
         "howpublished": hit.path,
         "pages": hit.page,
         "note": f"Line {hit.line}" if hit.line else "",
-        "annote": " ".join(hit.text.split()),
+        "annote": " ".join(card.text(hit).split()),
     }
     rows = [f"  {name} = {{{_tex(value)}}}," for name, value in fields.items() if value]
     return "\n".join([f"@misc{{semsearch{hit.id},", *rows, "}", ""])

@@ -17,15 +17,14 @@ import streamlit as st
 from semsearch import Index
 from semsearch.types import Facet
 
-from ..shared import messages, pool
+from ..shared import messages, pool, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
 
 MOST_KEYS, MOST_FOLDERS = 16, 40
 FOLDER = "folder"  # the first one of the path of a document
 REUSED = 20  # facets of a changed index are reused for so many times the seconds that computing them took
-DATE = "The document's own date where it has one, else that of its file."
-BUILTIN = {"loader": ("Kind of file", ""), "date": ("Date", DATE), FOLDER: ("Folder", "")}  # label and help
+BUILTIN = {"loader": ("Kind of file", ""), "date": ("Date", messages.DATE), FOLDER: ("Folder", "")}  # label and help
 EMPTY = {"flag": None, "text": ""}  # the value of a widget without a choice, by kind; [] for the others
 Choice = Any  # the value of a widget: numbers, dates, words, a text, yes or no
 
@@ -91,7 +90,7 @@ def _chosen(facet: Facet) -> Choice:
         case "text":
             return st.text_input(placeholder="contains …", **common)
         case _:
-            return st.multiselect(options=[value for value, _ in facet.values], placeholder="any", **common)
+            return widgets.several(options=[value for value, _ in facet.values], placeholder="any", **common)
 
 
 @st.cache_resource(show_spinner=False)

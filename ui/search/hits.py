@@ -46,18 +46,18 @@ class Shown:
         return len(self.names) > 1
 
 
-def warn(answer: Answer) -> None:
-    """Every warning."""
-    for warning in [*warnings(answer), *(f"{name} was not searched: {why}" for name, why in answer.refused.items())]:
-        messages.warning(page_wording(warning))
-
-
 def warnings(answer: Answer) -> list[str]:
-    """The warnings of the indexes; "no good match" counts only where no index has one."""
+    """The warnings of the indexes, and why others were not searched.
+
+    "No good match" counts only where there are hits, and no index has a good one.
+    """
     every = [(name, warning) for name, each in answer.results.items() for warning in each.warnings]
     poor = {name for name, warning in every if warning.startswith(POOR)}
-    good = any(each and name not in poor for name, each in answer.results.items())
-    return [f"{name}: {warning}" for name, warning in every if not (good and warning.startswith(POOR))]
+    with_hits = [name for name, each in answer.results.items() if each]
+    good = not with_hits or any(name not in poor for name in with_hits)
+    warned = [f"{name}: {warning}" for name, warning in every if not (good and warning.startswith(POOR))]
+    refused = [f"{name} was not searched: {why}" for name, why in answer.refused.items()]
+    return list(map(page_wording, [*warned, *refused]))
 
 
 def show(shown: Shown, foot: str, facets: DeltaGenerator) -> bool:

@@ -104,9 +104,11 @@ def _answer(query: Query, asked: Query, chosen: Sequence[str], facets: DeltaGene
     if typing:
         _show(shown, footer.summary(answer), facets, whole=False)
         _rest(query.text, place)
-    hits.warn(answer)
+    warnings = hits.warnings(answer)
     if not answer.hits:
-        shown = footer.nothing_found(query, chosen) or shown
+        shown = footer.nothing_found(query, chosen, warnings) or shown
+    elif warnings:
+        messages.warning(*warnings)
     st.session_state[hits.ANSWERED] = query.text
     history.add(history.RECENT, query.text)
     last_search.remember(query)

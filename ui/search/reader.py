@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 
 import streamlit as st
 
-from semsearch import Hit, Index, Query, SemsearchError
-from semsearch.search.page_names import page_name
+from semsearch import Index, Query, SemsearchError
+from semsearch.documents.suffixes import page_name
 from semsearch.types import JsonObject
 from semsearch.utils.untrusted import visible
 
@@ -19,7 +19,7 @@ from ..shared import messages, pool
 from ..shared.texts import markup, structure
 from ..shared.texts.structure import Match
 from . import card, hit_list, results
-from .results import State
+from .results import IndexHit, State
 
 OPEN = "open"  # the parameter of the URL
 PAGE, DRAWN = "page shown", "page drawn"  # of the session
@@ -105,7 +105,7 @@ def _document(state: State, name: str, number: int, query: Query, _index: Index)
     return {
         "key": f"{name}/{number}",
         "title": visible(messages.one_line(title, card.LONGEST_TITLE)),
-        "place": visible(" · ".join(part for part in place if part)),
+        "place": [visible(part) for part in place if part],
         "page": passage["page"] if kind == "page" else None,  # of slides and chapters there is no image
         "blocks": structure.blocks(whole, shown, matches, _headings(_index, passage), passage["document"]),
         "cut": [shown[0] > 0, shown[1] < len(whole)],
@@ -134,16 +134,17 @@ def _headings(index: Index, passage: JsonObject) -> frozenset[str]:
 def _neighbours(index: Index, name: str, number: int) -> list[JsonObject]:
     """The passages nearest to the open one in meaning, by document."""
     with suppress(SemsearchError):  # a passage may have no vector
-        return [_neighbour(f"{name}/{hit.id}", hit) for hit in index.similar(number, k=NEAR)]
+        return [_neighbour(each) for each in results.of_index(name, index.similar(number, k=NEAR))]
     return []
 
 
-def _neighbour(key: str, hit: Hit) -> JsonObject:
-    read = "".join(markup.letters(hit.text, hit.document))
+def _neighbour(each: IndexHit) -> JsonObject:
+    hit = each.hit
+    read = "".join(markup.letters(card.text(hit), hit.document))
     return {
-        "key": key,
-        "title": visible(messages.one_line(hit.heading or PurePosixPath(hit.document).name, card.LONGEST_TITLE)),
-        "place": visible(hit.document),
+        "key": each.key,
+        "title": visible(messages.one_line(card.title(each), card.LONGEST_TITLE)),
+        "place": card.place(each),
         "text": visible(messages.one_line(read, NEAR_LETTERS)),
     }
 

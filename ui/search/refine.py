@@ -21,7 +21,7 @@ from ..shared.messages import one_line
 from . import facet_counts, filters
 from .results import IndexHit
 
-MOST_VALUES, LONGEST, WORDS = 12, 60, 36  # of a facet; letters of a label, and of a passage in it
+MOST_VALUES, FEW, LONGEST, WORDS = 12, 6, 60, 36  # of a facet; letters of a label, and of a passage in it
 PASSAGE = re.compile(r"#(?:(.+)/)?([0-9]{1,18})")
 TEXTS = {"where": "filter", "path": "path", "grep": "must match"}
 LISTS = {"more": "more like", "less": "less like"}
@@ -31,9 +31,16 @@ ONE = "\x1f"  # between the key of a widget and one of its values, in the name o
 def data(names: Sequence[str], hits: Sequence[IndexHit] = ()) -> JsonObject:
     """The facets: each value with its documents among these hits, and among all that pass the other filters."""
     every = filters.of(names)
-    narrowed = {each: facet_counts.others(each, every) for each in every if each.kind != "text"}
+    shown = [each for each in every if each.kind != "text" and not _names_each(each)]
+    narrowed = {each: facet_counts.others(each, every) for each in shown}
     facets = [_facet(each, names, hits, others) for each, others in narrowed.items()]
     return {"facets": facets, "filtered": any(each != facet_counts.NONE for each in narrowed.values())}
+
+
+def _names_each(facet: Facet) -> bool:
+    """Whether its values name single documents, so that a choice of one narrows nothing; unless one is chosen."""
+    counts = dict(facet.values).values()
+    return len(counts) > FEW and max(counts) == 1 and not _chosen(facet)
 
 
 def chips(names: Sequence[str]) -> list[JsonObject]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 import streamlit as st
 
 from semsearch import Hit, Query, Results, SemsearchError
-from semsearch.types import JsonObject
+from semsearch.analysis import day_of
 
 from ..shared import pool
 from . import filters
@@ -68,7 +67,7 @@ def search(query: Query, names: Sequence[str]) -> Answer:
             errors[name] = error
     if errors and not results:
         raise next(iter(errors.values()))
-    hits = [each for name in results for each in _index_hits(name, results[name], several=len(names) > 1)]
+    hits = [each for name in results for each in of_index(name, results[name], several=len(names) > 1)]
     if len(names) > 1:
         hits.sort(key=lambda each: (-_standing(each.hit, query), each.hit.rank))
     return Answer(tuple(hits[: query.k]), results, {name: str(error) for name, error in errors.items()})
@@ -81,21 +80,16 @@ def _standing(hit: Hit, query: Query) -> float:
     return (1 - weight) * strength + weight * (hit.rerank or 0.0)
 
 
-def _index_hits(name: str, results: Results, *, several: bool) -> list[IndexHit]:
+def of_index(name: str, results: Results, *, several: bool = False) -> list[IndexHit]:
+    """The results of an index, each with title, loader and date of its document."""
     documents = pool.index(name).documents(ids=list({hit.document for hit in results}))
-    rows = {each["id"]: (each["title"] or "", each["loader"] or "", _date(each)) for each in documents}
+    rows = {each["id"]: (each["title"] or "", each["loader"] or "", str(day_of(each) or "")) for each in documents}
     chip = f"#{name}/" if several else "#"
     return [IndexHit(name, hit, f"{chip}{hit.id}", *rows.get(hit.document, ("", "", ""))) for hit in results]
-
-
-def _date(document: JsonObject) -> str:
-    own = str((document["metadata"] or {}).get("date") or "")
-    written = own or (document["mtime"] and datetime.fromtimestamp(document["mtime"] / 1e9, UTC).isoformat())
-    return str(written or "")[:10]
 
 
 def search_within(name: str, query: Query, documents: Sequence[str], *, several: bool = False) -> list[IndexHit]:
     """The passages that the same query finds in these documents of one index."""
     named = ", ".join(map(filters.quoted, documents))
     where = filters.joined([query.where, f"document in ({named})"])
-    return _index_hits(name, pool.index(name).search(replace(query, where=where, group="passage")), several=several)
+    return of_index(name, pool.index(name).search(replace(query, where=where, group="passage")), several=several)

@@ -69,8 +69,11 @@ def page(url: URL) -> Response:
     return HTMLResponse(policy.SHELL, headers={"cache-control": "no-cache"})
 
 
-def nowhere() -> Response:
-    """The page for an address that leads to none."""
+def nowhere(url: URL) -> Response:
+    """The page for an address that leads to none; one that is the name of a page leads to that."""
+    for path, entry in PAGES.items():
+        if entry.title.lower() == url.path.strip("/").lower():
+            return RedirectResponse(_without_token(url.replace(path=f"/{path}")), 307)
     links = "".join(f'<li><a href="/{path}">{escape(entry.title)}</a></li>' for path, entry in PAGES.items())
     return HTMLResponse(_PAGE.format(head="", body=_NOWHERE.format(links=links)), 404)
 

@@ -54,7 +54,7 @@ class Gate:
             return answers.locked(url)
         if url.path.strip("/") in NOT_SERVED:
             return answers.refused("There is no such page.", 404)
-        return answers.nowhere() if _is_lost(scope, headers) else None
+        return answers.nowhere(url) if _is_lost(scope, headers) else None
 
     def _inner(self, scope: Scope, headers: Headers) -> Scope:
         """The request as Streamlit sees it: without the cookie, and without the origin, which has been checked.

@@ -6,7 +6,7 @@ light and dark pages. They are fixed: a cosine has the same colour in every char
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import altair as alt
@@ -26,8 +26,6 @@ VIRIDIS = ("#000000", "#440154", "#482475", "#414487", "#355f8d", "#2a788e", "#2
            "#bddf26", "#fde725")  # fmt: skip
 WHITE_ON = 0.55  # below this cosine white can be read better than black
 MOST_APART = 0.5  # a difference of this and more has the full colour
-# Contrasts of 3 and more on white and on the dark page: of groups that fill a bar; the rest of them is grey.
-AREAS, OTHERS = ["#2e7fc2", "#c26a00", "#00926a", "#a35fc9", "#d1495b", "#8c6d31", "#1292a8"], "all others"
 FRAME = 84  # pixels of title and axis in a chart's height
 LEGEND, SCALE = 60, 110  # its height, and the length of its colours: two charts stand beside each other
 FIGURES = 12  # sentences up to which the cells of a map have room for numbers
@@ -149,30 +147,6 @@ def numbered(at: int, text: str) -> str:
     '1  A diesel engine ignites …'
     """
     return f"{at + 1}  {one_line(text, LABEL)}"
-
-
-def over_time(periods: Sequence[str], counts: Mapping[str, Sequence[int]]) -> Chart:
-    """The number of documents in each period as a bar, in parts by the groups; at most AREAS and OTHERS."""
-    rows = [
-        {"period": period, "group": name, "documents": each[at]}
-        for at, period in enumerate(periods)
-        for name, each in counts.items()
-    ]
-    names = list(counts)
-    colours = alt.Scale(domain=names, range=[GREY if name == OTHERS else AREAS[at] for at, name in enumerate(names)])
-    legend = alt.Legend(orient="bottom", title=None, columns=1, labelLimit=320, symbolType="square")
-    chart: Chart = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_bar()
-        .encode(
-            x=alt.X("period:O", title=None, sort=None, axis=alt.Axis(labelAngle=0, labelOverlap="greedy")),
-            y=alt.Y("sum(documents):Q", title="documents", axis=alt.Axis(tickMinStep=1, format="d")),
-            color=alt.Color("group:N", scale=colours, legend=legend, sort=None),
-            tooltip=["period:O", "group:N", "documents:Q"],
-        )
-        .properties(height=320 + 18 * len(names))
-    )
-    return chart
 
 
 def _titled(chart: Chart, height: int, title: str, subtitle: Sequence[str] = ()) -> Chart:

@@ -38,8 +38,8 @@ def several(key: str, most: int) -> list[str]:
     """A field for encoders, under `key` in the URL: local ones to choose from, any other by its name."""
     left, right = st.columns((3, 1), vertical_alignment="bottom")
     hint = "Or a folder, a name from the page Models, or MODEL#TEMPLATE, such as ~/bert#cot-bert; then Enter."
-    options: Any = {"default": ["default", "cot-small"], "accept_new_options": True, "placeholder": WRITE, "bind": URL}
-    names = left.multiselect("Encoders", local_names(), key=key, help=hint, **options)
+    options: Any = {"default": ["default", "minilm"], "accept_new_options": True, "placeholder": WRITE, "bind": URL}
+    names = widgets.several("Encoders", local_names(), key, place=left, help=hint, **options)
     hint = "Add a model with a template."
     with right.popover("Template", icon=":material/add:", width="stretch", help=hint):
         _add_with_template(key)

@@ -71,7 +71,7 @@ def filling(names: list[str]) -> None:
         if not running or any(len(pool.index(name)) for name in names):
             st.rerun()
         messages.info(
-            f"{running[0].what}: {progress.status(running[0])}. The first passages can be searched soon.", "bolt"
+            f"{running[0].what}: {progress.status(running[0])}. The first passages can be searched soon.", icon="bolt"
         )
 
 

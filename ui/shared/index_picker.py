@@ -12,7 +12,7 @@ import streamlit as st
 
 from semsearch import SemsearchError, admin
 
-from . import messages, pool
+from . import messages, pool, widgets
 from .work import jobs
 
 KEY = "n"  # the parameter of the URL, also the key of the widget
@@ -114,7 +114,8 @@ def several(existing: Sequence[str], place: Any = None, *, all_of_them: bool = F
         each for each in chosen_before or ([] if all_of_them else [_default(existing)]) if each in existing
     ]
     changed = lambda: choose(st.session_state[KEY])  # noqa: E731
-    chosen = (place or _place()).multiselect("Indexes", existing, on_change=changed, **SHOWN, **other)
+    place = place or _place()
+    chosen = widgets.several("Indexes", existing, place=place, on_change=changed, **SHOWN, **other)
     return list(existing) if all_of_them and not chosen_before else chosen
 
 

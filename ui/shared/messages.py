@@ -20,16 +20,27 @@ Place = DeltaGenerator | None  # where a message is drawn; None: where the page 
 MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$&\"'^=@/")
 # remark-gfm makes links of addresses even where their signs are escaped, unless a character stands within them.
 ADDRESS = re.compile(r"(?:https?|www)(?=\\[:.])|\\@", re.IGNORECASE)
+DATE = "The document's own date where it has one, else the day on which its file was last changed."
 UNITS = ("B", "kB", "MB", "GB", "TB")
 WORD_JOINER = "\u2060"  # has no width
+_LEFTWARD = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"  # Hebrew, Arabic …
+LEFTWARD = re.compile(rf"[{_LEFTWARD}](?:(?:[{_LEFTWARD}\d]|[^\w\n])*[{_LEFTWARD}])?")
 # The opening words of errors that are capitalized; a name in their place keeps its spelling.
 OPENING = re.compile(r"(?:a|an|cannot|could|it|line|no|nothing|one|only|the|there|this|unknown)\b")
 
 
 def plain(text: str) -> str:
-    """A text that Streamlit's Markdown shows literally: no emphasis, no link, no image, no HTML, no reversed text."""
-    escaped = "".join(f"\\{letter}" if letter in MARKUP else letter for letter in visible(text))
-    return " ".join(ADDRESS.sub(rf"\g<0>{WORD_JOINER}", escaped).split("\n"))
+    """A text that Streamlit's Markdown shows literally, as `escaped`.
+
+    What is written from right to left stands apart, so that it does not turn the order of what surrounds it.
+    """
+    return LEFTWARD.sub("\u2067\\g<0>\u2069", escaped(text))
+
+
+def escaped(text: str) -> str:
+    """A text that Markdown shows literally: no emphasis, no link, no image, no HTML, no reversed text."""
+    signs = "".join(f"\\{letter}" if letter in MARKUP else letter for letter in visible(text))
+    return " ".join(ADDRESS.sub(rf"\g<0>{WORD_JOINER}", signs).split("\n"))
 
 
 def one_line(text: str, most: int) -> str:
@@ -55,14 +66,14 @@ def size(number: float) -> str:
     return f"{number / 1000**power:.{min(power, 1)}f} {UNITS[power]}"
 
 
-def info(text: str, icon: str = "info") -> None:
-    """A note in plain text."""
-    st.info(plain(text), icon=f":material/{icon}:")
+def info(*texts: str, icon: str = "info") -> None:
+    """A note in plain text, each text on a line."""
+    st.info("  \n".join(map(plain, texts)), icon=f":material/{icon}:")
 
 
-def warning(text: str, place: Place = None) -> None:
-    """A warning in plain text."""
-    (place or st).warning(plain(text), icon=":material/warning:")
+def warning(*texts: str, place: Place = None) -> None:
+    """A warning in plain text, each text on a line."""
+    (place or st).warning("  \n".join(map(plain, texts)), icon=":material/warning:")
 
 
 def error(text: str, place: Place = None) -> None:

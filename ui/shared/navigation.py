@@ -87,4 +87,4 @@ def tell_ignored(place: Place) -> None:
     names, existing = ignored(), admin.names()
     if names and existing and all(each in existing for each in index_picker.current()):
         what = "parameter" if len(names) == 1 else "parameters"
-        messages.warning(f"This page has no use for the {what} {', '.join(names)} of its address.", place)
+        messages.warning(f"This page has no use for the {what} {', '.join(names)} of its address.", place=place)

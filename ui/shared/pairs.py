@@ -27,7 +27,7 @@ def public_sets(split: str) -> Sequence[str]:
         messages.info(
             f"{why}SentEval's layout (STS/ and SICK/). Set it, and start these pages again:", icon="folder_off"
         )
-        st.code(f"{DATA}=~/senteval/data semsearch ui", language="sh")
+        st.code(f"{DATA}=~/senteval/data semsearch ui", language=None)
         return ()
 
 

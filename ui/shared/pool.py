@@ -8,7 +8,6 @@ exported into again differs too. What leaves the pool may be in use by another s
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -64,17 +63,11 @@ def _file(folder: Path) -> FileId:
         raise SemsearchError(f"There is no index {folder.name!r} any more.", "Choose another one.") from None
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def left_out(state: tuple[str, int, int], _index: Index) -> Mapping[str, Mapping[str, int]]:
-    """What was left out of its files, as `Analysis.left_out` has it; shared, and only read."""
-    return _index.analysis.left_out()
-
-
 def left_out_beside(index: Index, document: str) -> str:
     """What was left out of the file of a document, in a sentence; "" for nothing."""
-    path = next((each["path"] for each in index.documents(ids=[document])), None)
-    kinds = left_out(state(index), index).get(path or document)
-    return f"Left out of the file: {letters_by_kind(kinds)}." if kinds else ""
+    return "".join(
+        f"Left out of the file: {letters_by_kind(kinds)}." for kinds in index.analysis.left_out(document).values()
+    )
 
 
 def _close_later(opened: tuple[Index, FileId]) -> None:

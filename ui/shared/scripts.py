@@ -69,6 +69,7 @@ _GONE = """<script>
 _NAMED = """<script>
 new MutationObserver(() => {
   for (const each of document.querySelectorAll(".stToast:not([aria-label])")) each.setAttribute("aria-label", "Notice");
+  for (const each of document.querySelectorAll("input:not([dir]), textarea:not([dir])")) each.dir = "auto";
 }).observe(document.documentElement, { childList: true, subtree: true });
 </script>"""
 INLINE = (_KEYS, _LOCKED)

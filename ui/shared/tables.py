@@ -29,7 +29,7 @@ SMALL_BYTES = st.column_config.NumberColumn(width="small")
 TEXT_BYTES = st.column_config.NumberColumn(help="Of the extracted text")
 SIZES = (BYTES, SMALL_BYTES, TEXT_BYTES)
 COUNT = st.column_config.NumberColumn(format="localized")
-MOST_HIGH, LINE, HEAD = 420, 33, 36  # pixels of a table, of a row, and of its heading with the border
+MOST_HIGH, LINE, HEAD = 432, 33, 36  # pixels of a table of whole rows, of a row, and of its heading with the border
 WIDTHS = {"small": 75, "medium": 200}  # pixels of a column; one of any other width has room for MOST_ROOM letters
 LETTER, MOST_ROOM = 7.5, 54
 
@@ -87,11 +87,7 @@ def download(label: str, file: str, write: Callable[[], str], *, place: Place = 
 
 
 def downloads(
-    file: str,
-    whole: object,
-    rows: Sequence[JsonObject],
-    columns: Sequence[str] = (),
-    place: Place = None,
+    file: str, whole: object, rows: Sequence[JsonObject], columns: Sequence[str] = (), place: Place = None
 ) -> None:
     """Buttons for two files: the `whole` as JSON, and the `columns` of the rows, by default all, as CSV."""
     place = place or st.container(horizontal=True)

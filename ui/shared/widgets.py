@@ -36,6 +36,15 @@ def choice(
     return chosen or options[0]
 
 
+def several(label: str, options: Sequence[T], key: str, *, place: Place = None, **other: Any) -> list[T]:
+    """Options of which several can be chosen, one by one: Enter takes the first that fits what is typed.
+
+    `other` is for st.multiselect.
+    """
+    chosen: list[T] = (place or st).multiselect(label, options, key=key, select_all=False, **other)
+    return chosen
+
+
 def button(
     label: str,
     icon: str,

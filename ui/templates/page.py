@@ -22,7 +22,7 @@ SENTENCE = "A man is playing a guitar."
 MOST = 500  # characters of a template
 PAUSE = "300ms"  # of typing, after which the template is checked
 EXAMPLE = 'This sentence : "[X]" means [MASK] .'
-USUAL = "cot-small"  # its tokenizer is that of BERT
+USUAL = "default"  # its tokenizer is that of BERT
 READ = {  # which token becomes the vector, by method
     "cls": "[CLS], the first token",
     "mean": "all tokens, averaged",

@@ -38,7 +38,7 @@ def list_(
         raise UnknownName("method with templates", method, methods)
     fitting = [one for one in library_templates if kind is None or {kind, "any"} & set(one.kinds)]
     listed = [one for one in fitting if method in (None, one.method)]
-    rows = [[one.name, _method(one), " ".join(one.kinds), shorten(one.text["passage"])] for one in listed]
+    rows = [[one.name, shorten(_method(one)), " ".join(one.kinds), shorten(one.text["passage"])] for one in listed]
     heads = ("name", "method", "models", "text")
     shown = {"templates": [one.as_dict() for one in listed]}
     console.result(shown, lambda: console.table(rows, heads), as_json=as_json)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from semsearch.indexing.language_sample import LanguageSample
     from semsearch.types import EncoderLike, SyncReport
 
-NAME = "Name of the index in the home of indexes, or a path.  [default: see above]"
+NAME = "Name of the index, or a path.  [default: see above]"
 RETRY_SECONDS = 5  # after which a watcher tries again to write to an index that another process writes to
 
 
@@ -67,10 +67,8 @@ def index(
 ) -> None:
     """Index files, or update an index.
 
-    New, changed, moved and deleted files are detected.
-
-    Without PATH, the index is updated from its present sources. Without -n, it is the index that was built from PATH,
-    else a new one named after the folder.
+    New, changed, moved and deleted files are detected. Without PATH, the index is updated from its present sources.
+    Without -n, it is the index that was built from PATH, else a new one named after the folder.
     """
     options: Options = ctx.obj
     use_device(encoder.device)

@@ -26,11 +26,10 @@ BACKENDS = Choice(["auto", *plugins.own_names("semsearch.vector_index.backends")
 LOADERS = plugins.own_names("semsearch.documents.loaders")
 KINDS = Choice(["auto", "files", *LOADERS, *vector_database_files.KINDS])
 HOW = (
-    f"How to read files: by suffix (auto), each as one text (files), all by one loader ({', '.join(LOADERS)}); or "
-    f"another store ({', '.join(vector_database_files.KINDS)}).  [default: auto]"
+    "How to read files: by suffix (auto), each as one text (files), or all by one loader, such as csv (docs/formats.md "
+    f"lists them); or another store: {', '.join(vector_database_files.KINDS)}.  [default: auto]"
 )
-FILES, RECORDS, PASSAGES = "Files", "Records and parts of files", "Passages"  # headings of `--help`
-STORAGE, RAY = "Vectors and storage", "Embedding on a Ray cluster"
+FILES, PASSAGES, RAY = "Files and records", "Passages, vectors and storage", "Embedding on a Ray cluster"  # headings
 Chunk = Literal["sentences", "tokens", "markdown", "none"]
 
 
@@ -60,7 +59,7 @@ class FileOptions:
 class RecordOptions:
     """What of a file is text, id and metadata."""
 
-    HEADING: ClassVar[str] = RECORDS
+    HEADING: ClassVar[str] = FILES
     text_field: Annotated[list[str] | None, value("F", "Field of the text; repeatable: joined.")] = None
     id_field: Annotated[str | None, value("F", "Field of the document's id.")] = None
     meta_field: Annotated[list[str] | None, value("F", "Field to store as metadata; repeatable.  [default: all]")] = (
@@ -101,13 +100,13 @@ class PassageOptions:
 class StorageOptions:
     """Where vectors come from, and where a new index is stored."""
 
-    HEADING: ClassVar[str] = STORAGE
+    HEADING: ClassVar[str] = PASSAGES
     from_vectors: Annotated[
         Path | None,
         value(
             "FILE",
-            "Texts with vectors: .parquet, or a folder of them; or .npy, and as PATH the JSON lines of texts. "
-            "-m: the encoder of both.",
+            "Texts with vectors: .parquet, or a folder of them; or .npy, with the JSON lines of texts as PATH. "
+            "-m: their encoder.",
         ),
     ] = None
     backend_type: Annotated[
@@ -117,8 +116,8 @@ class StorageOptions:
         str | None,
         value(
             "STORE",
-            "Where a new index is stored: local, lance:FOLDER, lance:s3://BUCKET/PREFIX, or "
-            "postgres:postgresql://host/database on a server; one of that name there is linked.  [default: local]",
+            "Where a new index is stored, or is linked to: local, lance:FOLDER, lance:s3://BUCKET/PREFIX, "
+            "postgres:postgresql://HOST/DATABASE.  [default: local]",
         ),
     ] = None
 
@@ -129,9 +128,7 @@ class RunOptions:
 
     watching: Annotated[bool, flag("--watch", "Keep running and follow every change.")] = False
     force: Annotated[bool, flag("--force", "Read and split every file again.")] = False
-    checksums: Annotated[
-        bool, flag("--checksums", "Compare every file by its content, also where size and time are as before.")
-    ] = False
+    checksums: Annotated[bool, flag("--checksums", "Compare files by content, not by size and time.")] = False
     prune: Annotated[bool, flag("--prune/--no-prune", "Remove the documents of deleted files, or keep them.")] = True
     dry_run: Annotated[bool, flag("--dry-run", "Report what would be done, and write nothing.")] = False
     strict: Annotated[bool, flag("--strict", "Exit 5 if anything was skipped.")] = False
@@ -146,18 +143,12 @@ class RayOptions:
     HEADING: ClassVar[str] = RAY
     engine: Annotated[
         Literal["local", "ray"],
-        value("E", "Where texts are embedded: in this process (local), or by workers of a Ray cluster (ray)."),
+        value("E", "Where texts are embedded: here (local), or by Ray."),
     ] = "local"
-    ray_address: Annotated[
-        str | None, value("A", "auto or HOST:PORT.  [default: auto, the cluster of this machine]")
-    ] = None
-    workers: Annotated[
-        str | None, value("MIN:MAX", "Number of workers, or least and most.  [default: 1 to as many as fit]")
-    ] = None
+    ray_address: Annotated[str | None, value("A", "HOST:PORT; auto: of this machine.  [default: auto]")] = None
+    workers: Annotated[int | None, value("N", "How many.  [default: all that fit]", min=1)] = None
     cpus_per_worker: Annotated[float | None, value("N", "Processors of a worker.  [default: 1]")] = None
     gpus_per_worker: Annotated[float | None, value("N", "GPUs of a worker.  [default: 0]")] = None
-    shard_size: Annotated[int | None, value("N", "Documents that a task reads.  [default: 10000]", min=1)] = None
-    stall_after: Annotated[float | None, value("S", "End with an error after S seconds without a result.")] = None
 
     def chosen(self) -> Engine | None:
         """The engine of the options; None for this process. Raises UsageError."""
@@ -167,15 +158,8 @@ class RayOptions:
                 option = f"--{others[0].replace('_', '-')}"
                 raise UsageError(f"{option} is for work on Ray.", "Add --engine ray, or leave it out.")
             return None
-        least, most = scale.cluster.workers(self.workers) if self.workers else (1, None)
-        return scale.cluster.Engine(
-            self.ray_address or "auto",
-            least,
-            most,
-            cpus=1.0 if self.cpus_per_worker is None else self.cpus_per_worker,
-            gpus=self.gpus_per_worker or 0.0,
-            stall_seconds=scale.cluster.STALL_SECONDS if self.stall_after is None else self.stall_after,
-        )
+        cpus = 1.0 if self.cpus_per_worker is None else self.cpus_per_worker
+        return scale.cluster.Engine(self.ray_address or "auto", self.workers, cpus, self.gpus_per_worker or 0.0)
 
 
 def chosen_of(**options: object) -> JsonObject:

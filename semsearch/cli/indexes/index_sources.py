@@ -131,7 +131,6 @@ class FilesOnRay(Files):
 
     loads_encoder: ClassVar[bool] = True
     engine: Engine = field(kw_only=True)
-    shard_size: int | None = field(kw_only=True)
     vectors: PrecomputedEncoder = field(init=False)
 
     def encoder(self, name: str) -> PrecomputedEncoder:
@@ -140,17 +139,15 @@ class FilesOnRay(Files):
         return self.vectors
 
     def run(self, index: Index, how: SyncOptions, options: Options) -> SyncReport:
-        size = self.shard_size or scale.embedding_job.SIZE
         with (
             sync_progress(options, index.name) as tell,
             scale.embedding_job.embedded_ahead(
-                index.path, self.vectors, self.paths, how, self.engine, size=size, tell=tell
+                index.path, self.vectors, self.paths, how, self.engine, tell=tell
             ) as report,
         ):
             if not options.quiet:
                 console.note(report.summary())
-            synced = index.sync(self.paths, how, tell)
-            return scale.embedding_job.with_written(synced, report) if report.written else synced
+            return index.sync(self.paths, how, tell)
 
     def is_waiting(self, index: Index) -> bool:
         return scale.embedding_job.is_waiting(index.path)
@@ -178,7 +175,7 @@ def on_ray(source: Files, ray: RayOptions) -> Files:
     engine = ray.chosen()
     if engine is None:
         return source
-    return FilesOnRay(source.paths, source.kind, source.fields, engine=engine, shard_size=ray.shard_size)
+    return FilesOnRay(source.paths, source.kind, source.fields, engine=engine)
 
 
 def _vectors(

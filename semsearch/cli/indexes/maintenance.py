@@ -43,6 +43,7 @@ def delete(
     path: Annotated[str | None, value("G", PATHS)] = None,
     id_: Annotated[list[str] | None, value("ID", "The document with this id; repeatable.", "--id")] = None,
     where: Annotated[str | None, value("E", "Documents that this filter selects.")] = None,
+    exclude: Annotated[bool, flag("--exclude", "Later runs of `index` leave their files out.")] = False,
     dry_run: Annotated[bool, flag("--dry-run", "Print what would be deleted, and delete nothing.")] = False,
     yes: YesFlag = False,
     as_json: JsonFlag = False,
@@ -52,7 +53,7 @@ def delete(
     --path and --where together select documents that match both.
 
     Deleting more than 10 documents has to be confirmed, with -y where there is no terminal. A file that is still in
-    an indexed folder is indexed again by the next `index`, unless it is excluded there.
+    an indexed folder is indexed again by the next `index`, unless it is excluded there, as by --exclude.
     """
     if id_ and (path or where):
         raise UsageError("--id excludes --path and --where.", "Choose one.")
@@ -63,7 +64,7 @@ def delete(
         if len(doomed) > CONFIRM_ABOVE and not dry_run:
             some = f"{len(doomed):,} documents from {index.name}"
             console.confirm(f"Delete {some}?", f"deleting {some}", yes=yes)
-        deleted = len(doomed) if dry_run else index.delete(doomed) if doomed else 0
+        deleted = len(doomed) if dry_run else index.delete(doomed, exclude=exclude) if doomed else 0
     outcome = {"index": index.name, "deleted": deleted, "documents": doomed, **({"dry_run": True} if dry_run else {})}
     text = f"{index.name}: {count(deleted, 'document')} deleted"
     console.result(outcome, doomed if dry_run else text, as_json=as_json, quiet=ctx.obj.quiet)

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from semsearch.cli.output import console
-from semsearch.search.page_names import page_name
+from semsearch.documents.suffixes import page_name
 from semsearch.search.results_json import hit_object, results_object
 from semsearch.types import Hit, JsonObject, Results
 from semsearch.utils.quantities import rounded_down
-from semsearch.utils.untrusted import cell
+from semsearch.utils.untrusted import CONTROLS, cell, escaped
 
 if TYPE_CHECKING:
     from semsearch.search.snippets import Snippet
@@ -31,6 +31,7 @@ COLUMNS = ("query", "rank", "match", "strength", "score", "path", "line", "page"
 BOLD, DIM, WORD, PLACE, OFF = "\x1b[1m", "\x1b[2m", "\x1b[1;33m", "\x1b[36m", "\x1b[0m"
 READ_AGAIN = "rerank"  # the column after the strength where a reranker was asked for
 HEADER = "  #  match   strength    score  (ranked by score)"
+_GIT_ESCAPES = {ord(sign): f"\\{letter}" for sign, letter in zip("\a\b\t\n\v\f\r", "abtnvfr", strict=True)}
 SNIPPET = 320  # characters of a snippet: three or four lines of a terminal
 
 
@@ -96,24 +97,41 @@ def _objects(results: Results) -> list[JsonObject]:
 
 
 def _paths(answers: Iterable[Answer], layout: Layout) -> None:
-    """The file of each hit, once, as it is opened from the current folder; the id of a document without a file."""
+    """The file of each hit, once, as it is opened from the current folder; the id of a document without a file.
+
+    Without `null`, a name that is not one line of text is quoted as git quotes it.
+    """
     for hit in {hit.file or hit.path: hit for answer in answers for hit in answer.results}.values():
         path = hit.path if hit.file is None else _opened(hit.file, absolute=layout.absolute)
-        if layout.null:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(os.fsencode(path) + b"\0")
-        else:
-            print(console.safe(path))
+        sys.stdout.flush()
+        line = os.fsencode(path) + b"\0" if layout.null else _quoted(path) + b"\n"
+        sys.stdout.buffer.write(line)
+
+
+def _quoted(path: str) -> bytes:
+    r"""A path for a line of its own: quoted, with \n and \303, if it has control characters or begins with a quote.
+
+    >>> _quoted("a b.md"), _quoted("two\nlines.md")
+    (b'a b.md', b'"two\\nlines.md"')
+    """
+    if not path.startswith('"') and escaped(path) == path:
+        return os.fsencode(path)
+    quoted = path.replace("\\", r"\\").replace('"', r"\"").translate(_GIT_ESCAPES)
+    octal = CONTROLS.sub(lambda sign: "".join(f"\\{byte:03o}" for byte in sign[0].encode()), quoted)
+    return os.fsencode(f'"{octal}"')
 
 
 def _opened(file: str, *, absolute: bool) -> str:
     """The path by which a file is opened: below the current folder relative to it, unless it is to be absolute.
 
     Bytes of its name that are not UTF-8 are written as \\xe9 in an index.
+
+    >>> _opened("/" + "a" * 300, absolute=True)[:4]  # of which the system says nothing, as without permission
+    '/aaa'
     """
-    if not Path(file).exists():
+    if not os.path.exists(file):  # noqa: PTH110 - Path.exists raises PermissionError
         named = re.sub(r"\\x([89a-f][0-9a-f])", lambda byte: chr(0xDC00 + int(byte[1], 16)), file)
-        file = named if Path(named).exists() else file
+        file = named if os.path.exists(named) else file  # noqa: PTH110
     here = Path.cwd()
     return file if absolute or not Path(file).is_relative_to(here) else str(Path(file).relative_to(here))
 

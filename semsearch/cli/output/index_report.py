@@ -9,11 +9,13 @@ from pathlib import Path
 from semsearch.cli.options import Options
 from semsearch.cli.output import console
 from semsearch.documents.parsing.records import NO_FIELD
+from semsearch.documents.textless import NO_TEXT
 from semsearch.errors import GateFailed, SemsearchError, UsageError
 from semsearch.types import SyncReport
 from semsearch.utils.quantities import count, letters_by_kind
 
 LISTED = 10  # skipped files that are named on stderr; `info` names them all
+MOST_KINDS = 8  # of what was left out, on stderr
 
 
 def show(
@@ -42,7 +44,7 @@ def show(
         console.note(f"  and {len(report.skipped) - LISTED:,} more: see `semsearch info {report.index}`")
     if report.left_out:
         listed = "" if report.dry_run or not exists else f"; `semsearch info {report.index} --skipped` lists them"
-        kinds = letters_by_kind(report.left_out)
+        kinds = letters_by_kind(report.left_out, MOST_KINDS)
         console.note(f"left out: {kinds} in {count(report.left_out_files, 'file')}{listed}")
     summary = {"index": report.index, "documents": counts, "passages": report.passages, "vectors": report.vectors}
     summary |= {"skipped": [asdict(item) for item in report.skipped], "took_s": report.took_s}
@@ -58,15 +60,16 @@ def show(
 
 
 def nothing_read(report: SyncReport, files: Sequence[Path]) -> SemsearchError | None:
-    """The error of a run in which files named by themselves gave no document: a UsageError for a missing text field."""
-    if not files or report.added + report.changed + report.unchanged + report.moved:
+    """The error of a run in which files named by themselves cannot be read, and no other gave a document.
+
+    A UsageError for a missing text field; None for files without text, which are no error, as an empty folder is none.
+    """
+    first = next((each for each in report.skipped if not each.reason.startswith(NO_TEXT)), None)
+    if first is None or not files or report.added + report.changed + report.unchanged + report.moved:
         return None
-    if not report.skipped:
-        return SemsearchError(f"{files[0]} has no text, so nothing was indexed.")
-    first = report.skipped[0]
     message = f"nothing was indexed: {first.path}: {first.reason}."
     if first.reason.startswith(NO_FIELD):
-        return UsageError(message, "Choose the field of the text: --text-field F")
+        return UsageError(message, "Choose the field of the text: semsearch index PATH --text-field F")
     return SemsearchError(message)
 
 

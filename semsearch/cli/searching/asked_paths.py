@@ -28,8 +28,10 @@ SHOWN = 3  # hits of an answer that is not complete
 SNIPPET = 160  # characters of each
 READ_FIRST = 50  # files with words of the query that are read before the others
 LOOK_SECONDS = 1.5  # for reading what is answered from at once
-WAIT_SECONDS = 1.0  # before the first answer that is not complete; then twice as long each time
+WAIT_SECONDS, MOST_WAITED = 1.0, 8.0  # before the first answer that is not complete; then twice as long each time
 PAUSE_SECONDS, ATTEMPTS = 0.3, 5  # to find the index that another process makes at the same time
+INTERRUPTED = "interrupted: the answer is from what was read so far; the same command goes on from there."
+NOTHING = "interrupted before anything was stored: there is no answer yet."
 LOCKED = "another process is updating this index: the answer is from what it has so far."
 
 
@@ -49,7 +51,7 @@ def opened(
     if not update:
         folder = semsearch.admin.following(files, options.folder())
         if not semsearch.admin.exists(folder):
-            raise NotFound(f"no index follows {_listed(files)} yet.", "Leave out --no-update to make one.")
+            raise NotFound(f"no index follows exactly {_listed(files)} yet.", "Leave out --no-update to make one.")
         with _open(folder, trust=trust) as index:
             yield Asked(index)
         return
@@ -65,7 +67,10 @@ def opened(
             index, created = _index(options, files, trust=trust)
     with index:
         try:
-            yield _updated(options, index, files, meanwhile, created=created)
+            asked = _updated(options, index, files, meanwhile, created=created)
+            yield asked
+            if INTERRUPTED in asked.warnings:
+                raise KeyboardInterrupt
         finally:
             if created and not len(index):
                 index.close()
@@ -91,7 +96,7 @@ def _existing(paths: Sequence[str]) -> list[Path]:
 
 def _listed(files: Sequence[Path]) -> str:
     more = f" and {count(len(files) - SHOWN, 'other path')}" if len(files) > SHOWN else ""
-    return f"exactly {', '.join(map(str, files[:SHOWN]))}{more}"
+    return f"{', '.join(map(str, files[:SHOWN]))}{more}"
 
 
 def _open(folder: Path, *, trust: bool) -> semsearch.Index:
@@ -131,10 +136,8 @@ def _create(options: Options, folder: Path, files: Sequence[Path]) -> semsearch.
     sample = semsearch.admin.languages_of_files(files)
     encoder, why = semsearch.admin.usual_encoder(sample)
     index = semsearch.Index.create(folder, encoder=encoder)
-    if not options.quiet:
-        console.note(f"new index {folder.name} in {folder.parent}")
-        if why:
-            console.note(f"{why} (another: semsearch reembed {folder.name} -m NAME)")
+    if why and not options.quiet:
+        console.note(f"{why} (another: semsearch reembed {folder.name} -m NAME)")
     if warning := semsearch.admin.unread_warning(index, sample):
         console.warn([warning])
     return index
@@ -143,34 +146,43 @@ def _create(options: Options, folder: Path, files: Sequence[Path]) -> semsearch.
 def _updated(
     options: Options, index: semsearch.Index, files: Sequence[Path], meanwhile: _Meanwhile, *, created: bool
 ) -> Asked:
-    """The index, brought up to date with its files. Raises where files named by themselves gave nothing."""
+    """The index, brought up to date with its files, as far as Ctrl-C lets it.
+
+    Raises where files named by themselves cannot be read.
+    """
     how = semsearch.SyncOptions(first=meanwhile.first, yes=not created)  # who made it has confirmed what it follows
     try:
         with _confirmable(files), sync_progress(options, index.name) as tell:
             report = index.sync(files if created else (), how, meanwhile.beside(index, tell))
-    except Locked:
-        console.warn([LOCKED])
-        return Asked(index, (LOCKED,))
+    except (Locked, KeyboardInterrupt) as error:
+        if not len(index) and isinstance(error, KeyboardInterrupt):
+            console.warn([NOTHING])
+            raise
+        reason = LOCKED if isinstance(error, Locked) else INTERRUPTED
+        console.warn([reason])
+        return Asked(index, (reason,))
     if failed := index_report.nothing_read(report, [file for file in files if file.is_file()]):
         raise failed
-    kept = bool(len(index)) or not created
+    if created and not len(index):
+        why = "; ".join(f"{one.path}: {one.reason}" for one in report.skipped[:SHOWN])
+        raise NotFound(f"no documents were found in {_listed(files)}.", why or "There is no file to read in it.")
     if not report.added + report.changed + report.unchanged + report.moved:
-        nothing = "no documents were found" + ("." if kept else ", so no index is kept.")
-        report = replace(report, warnings=(*report.warnings, nothing))
+        report = replace(report, warnings=(*report.warnings, "no documents were found."))
     console.warn(report.warnings)
-    if not options.quiet and (summary := _summary(report, kept=kept)):
-        console.note(summary)
+    if not options.quiet:
+        if created:
+            console.note(f"new index {index.name} in {index.path.parent}")
+        if summary := _summary(report):
+            console.note(summary)
     update = {"documents": report.document_counts(), "skipped": list(map(asdict, report.skipped))}
     return Asked(index, report.warnings, {"update": {**update, "took_s": report.took_s}})
 
 
-def _summary(report: SyncReport, *, kept: bool) -> str:
-    """What has changed; "" where nothing has. Of an index that is not kept, what was skipped is named here."""
+def _summary(report: SyncReport) -> str:
+    """What has changed, and how much is skipped; "" for neither."""
     counts = {kind: number for kind, number in report.document_counts().items() if number and kind != "unchanged"}
     listed = ", ".join(f"{number:,} {kind}" for kind, number in counts.items())
-    more = f"; what was skipped, and why: semsearch info {report.index}" if report.skipped else ""
-    if not kept:
-        more = "".join(f"; {one.path}: {one.reason}" for one in report.skipped[:SHOWN])
+    more = f"; what was skipped, and why: semsearch info {report.index}" if "skipped" in counts else ""
     return f"{report.index}: {listed}{more}" if listed else ""
 
 
@@ -182,7 +194,7 @@ class _Meanwhile:
         self._query = replace(queries[0], k=SHOWN, rerank=None) if len(queries) == 1 and not options.quiet else None
         self._wait = WAIT_SECONDS
         self._due = time.monotonic() + self._wait
-        self._last: set[str] = set()
+        self._last: list[tuple[str, int]] = []
 
     def look(self, files: Sequence[Path]) -> None:
         """Print the best hits by words in what can be read at once."""
@@ -208,13 +220,13 @@ class _Meanwhile:
                 with suppress(SemsearchError):
                     title = f"in {step.files_done:,} of {count(step.files_total, 'file')}"
                     self._print(index, index.search(self._query), title)
-                self._wait *= 2
+                self._wait = min(2 * self._wait, MOST_WAITED)
                 self._due = time.monotonic() + self._wait
 
         return report
 
     def _print(self, index: semsearch.Index, results: Results, title: str) -> None:
-        if not results.hits or self._last == (best := {hit.document for hit in results}):
+        if not results.hits or self._last == (best := [(hit.document, hit.start) for hit in results]):
             return
         self._last = best
         console.note(f"so far, {title}:")

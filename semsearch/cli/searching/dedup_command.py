@@ -37,6 +37,7 @@ def dedup(
     ] = "longest",
     where: Annotated[str | None, value("E", "Only among the documents that this filter selects.")] = None,
     delete: Annotated[bool, flag("--delete", "Delete the copies from the index; the files remain.")] = False,
+    exclude: Annotated[bool, flag("--exclude", "With --delete: later runs of `index` leave their files out.")] = False,
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -47,7 +48,7 @@ def dedup(
 
     Near copies have nearly the same vector and most words in common, but can differ in a number or a name that matters:
     look at them before you delete them, or pass --exact. A file that is still in an indexed folder is indexed again by
-    the next `index`.
+    the next `index`, unless --exclude was passed.
     """
     with open_index(ctx.obj, name, named) as index:
         version = index.version
@@ -57,7 +58,7 @@ def dedup(
                 threshold=threshold, words=words, exact=exact, keep=rule, where=where, progress=report
             )
         doomed = [copy.document for group in groups for copy in group.copies]
-        deleted = _delete(index, version, doomed, yes=yes) if delete else 0
+        deleted = _delete(index, version, doomed, exclude=exclude, yes=yes) if delete else 0
         name = index.name
     limits = {"threshold": threshold, "words": words, "exact": exact, "keep": keep}
     outcome = {"index": name, **limits, "groups": list(map(asdict, groups)), "copies": len(doomed), "deleted": deleted}
@@ -71,13 +72,13 @@ def dedup(
     console.result(outcome, show, as_json=as_json)
 
 
-def _delete(index: semsearch.Index, version: int, doomed: Sequence[str], *, yes: bool) -> int:
+def _delete(index: semsearch.Index, version: int, doomed: Sequence[str], *, exclude: bool, yes: bool) -> int:
     if len(doomed) > CONFIRM_ABOVE:
         some = f"{len(doomed):,} documents from {index.name}"
         console.confirm(f"Delete {some}?", f"deleting {some}", yes=yes)
     if index.version != version:
         raise SemsearchError(f"index {index.name} has changed meanwhile, and nothing was deleted.", "Run it again.")
-    return index.delete(doomed) if doomed else 0
+    return index.delete(doomed, exclude=exclude) if doomed else 0
 
 
 def _rows(groups: Sequence[Copies]) -> list[list[str]]:

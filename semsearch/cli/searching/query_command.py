@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.output import console, hit_formats
 from semsearch.errors import UsageError
+from semsearch.search import query_check
 from semsearch.search.results_json import explanation
 from semsearch.types import Group, JsonObject, Mode, Query, Results
 
@@ -133,7 +135,7 @@ class HitOptions:
     ) -> Iterator[Asked]:
         if paths and self.name is not None:
             raise UsageError("-n and PATH exclude each other.", "Name the index, or what it is to be made of.")
-        if not (paths or update):
+        if not (paths or update or self.name):  # an index by its name is not updated
             raise UsageError("--no-update is an option of PATH.", "Leave it out: nothing is updated without PATH.")
         if paths:
             opened = late("searching.asked_paths.opened")
@@ -220,7 +222,7 @@ def query(
         list[str] | None, value("ID|FILE", "Search for text like this passage, document or file.", heading=MEANING)
     ] = None,
     batch: Annotated[str | None, value("FILE", "File of queries: one per line, id<TAB>text, or JSON lines.")] = None,
-    no_update: Annotated[bool, flag("--no-update", "PATH: answer from what its index has, and read no file.")] = False,
+    no_update: Annotated[bool, flag("--no-update", "PATH: answer from its index as it is, as -n does.")] = False,
     again: RerankOptions,
 ) -> None:
     """Find the passages closest in meaning to TEXT.
@@ -230,17 +232,20 @@ def query(
     places = list(paths or ())
     if batch is not None and text is not None and Path(text).exists():
         places, text = [text, *places], None
+    if text and not (places or hits.name or ctx.obj.quiet) and os.path.exists(text):  # noqa: PTH110 - text may be long
+        console.note(f"{text!r} is the TEXT to search for. To search in that path: semsearch query TEXT {text}")
     plain = replace(
         hits.query(),
         mode=settings.load({"mode": mode}).mode,
         alpha=alpha,
-        more=tuple(_weighted(one, "--more") for one in more or ()),
-        less=tuple(_weighted(one, "--less") for one in less or ()),
+        more=tuple(_weighted(one) for one in more or ()),
+        less=tuple(_weighted(one) for one in less or ()),
         must=tuple(must or ()),
         grep=grep,
         like=tuple(parse_id(one) for one in like or ()),
         **again.fields(),
     )
+    query_check.check_parts(plain)
     hits.answer(ctx.obj, _queries(text, batch, plain), batch=batch is not None, paths=places, update=not no_update)
 
 
@@ -287,17 +292,14 @@ def _queries(text: str | None, batch: str | None, plain: Query) -> Sequence[tupl
     return [("1", replace(plain, text=text or ""))]
 
 
-def _weighted(argument: str, flag: str) -> tuple[str, float]:
+def _weighted(argument: str) -> tuple[str, float]:
     """Text and weight of TEXT^W; the weight is 1 where no number follows a caret.
 
-    >>> _weighted("diesel^0.5", "--more"), _weighted("x^y", "--more")
+    >>> _weighted("diesel^0.5"), _weighted("x^y")
     (('diesel', 0.5), ('x^y', 1.0))
     """
     text, caret, number = argument.rpartition("^")
     try:
-        weight = float(number if caret else "none")
+        return text, float(number if caret else "none")
     except ValueError:
-        text, weight = argument, 1.0
-    if not text.strip(" ^") or not 0 < weight < 1000:
-        raise UsageError(f"{flag} needs a text, and a weight above 0 and below 1000.", f'Write {flag} "diesel^0.5".')
-    return text, weight
+        return argument.strip(" ^") and argument, 1.0

@@ -51,7 +51,7 @@ def mcp(
     ] = None,
     remove: Annotated[str | None, value("ASSISTANT", "Remove it from there.", heading=SETTINGS)] = None,
     only_print: Annotated[
-        bool, flag("--print", "With --install: print what would be written, and where.", heading=SETTINGS)
+        bool, flag("--print", "Only print what would be written or removed, and where.", heading=SETTINGS)
     ] = False,
 ) -> None:
     """Let assistants search your indexes (Model Context Protocol).
@@ -76,12 +76,12 @@ def mcp(
         raise UsageError("stdio has no address, and no tokens.", "Add --transport http, or leave these options out.")
     only = [_in_home(options, one) for one in name or ()]
     if install is not None or remove is not None or only_print:
-        if (install is None) == (remove is None) or (only_print and install is None):
-            raise UsageError("--install and --remove exclude each other, and --print is for --install.", "Pass one.")
+        if (install is None) == (remove is None):
+            raise UsageError("--install and --remove exclude each other, and --print is for one of them.", "Pass one.")
         if transport != "stdio":
             raise UsageError("an assistant starts the server of --install itself.", "Leave out --transport.")
         if remove is not None:
-            late("serving.assistant_settings.remove")(remove)
+            late("serving.assistant_settings.remove")(remove, only_print=only_print)
         else:
             given = {"-n": only, "--max-tokens": max_tokens, "--timeout": timeout, "--device": device}
             flags = [*_flags(given), *["--allow-write"] * allow_write]

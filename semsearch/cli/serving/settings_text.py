@@ -11,6 +11,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from semsearch.errors import SemsearchError
@@ -26,26 +27,50 @@ class Unsuitable(SemsearchError):
     """A text that cannot be read, or not be changed in one place."""
 
 
+def entry(text: str, keys: Sequence[str], *, is_toml: bool) -> JsonObject | None:
+    """What is at the place that `keys` name; None for nothing. Raises Unsuitable."""
+    found = _read(text, is_toml=is_toml)
+    try:
+        for key in keys:
+            found = found.get(key, {})
+        return found or None
+    except AttributeError:
+        raise Unsuitable(f"it cannot be read: {key!r} is not in an object.") from None
+
+
 def changed(text: str, keys: Sequence[str], entry: JsonObject | None, *, is_toml: bool) -> str:
     """`text` with `entry` at the place that `keys` name, or without what is there. Raises Unsuitable."""
-    read = tomllib.loads if is_toml else from_json
+    if "\r\n" in text and text.count("\r\n") == text.count("\n"):
+        return changed(text.replace("\r\n", "\n"), keys, entry, is_toml=is_toml).replace("\n", "\r\n")
     change = _with_table if is_toml else _with_member
+    before = _read(text, is_toml=is_toml)
     try:
-        wanted = _changed(read(text) if text.strip() else {}, keys, entry)
-        new = change(text, keys, entry)
-        same = _without_empty(read(new) if new.strip() else {}, keys) == _without_empty(wanted, keys)
-    except (ValueError, IndexError) as error:
+        wanted = _changed(before, keys, entry)
+    except ValueError as error:
         raise Unsuitable(f"it cannot be read: {error}.") from None
-    if not same:
-        raise Unsuitable("it is written in a way that cannot be changed in one place.")
-    return new
+    with suppress(ValueError, IndexError, Unsuitable):
+        plain = text.removeprefix("\ufeff")
+        new = text[: len(text) - len(plain)] + change(plain, keys, entry)
+        if _without_empty(_read(new, is_toml=is_toml), keys) == _without_empty(wanted, keys):
+            return new
+    raise Unsuitable("it is written in a way that cannot be changed in one place.")
+
+
+def _read(text: str, *, is_toml: bool) -> JsonObject:
+    """Raises Unsuitable."""
+    try:
+        return (tomllib.loads if is_toml else from_json)(text.removeprefix("\ufeff"))
+    except ValueError as error:
+        raise Unsuitable(f"it cannot be read: {error}.") from None
+    except RecursionError:
+        raise Unsuitable("it cannot be read: it is nested too deep.") from None
 
 
 def from_json(text: str) -> JsonObject:
-    """JSON with comments and trailing commas. Raises ValueError for anything but an object."""
+    """JSON with comments and trailing commas; nothing else is an empty object. Raises ValueError for other values."""
     tokens = [token for token in _TOKEN.findall(text.removeprefix("\ufeff")) if not token.startswith(("//", "/*"))]
     plain = re.sub(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', lambda match: match[1] or "", "".join(tokens))
-    read = json.loads(plain)
+    read = json.loads(plain) if plain.strip() else {}
     if not isinstance(read, dict):
         raise ValueError("it is not an object")
     return read
@@ -86,8 +111,10 @@ class _Member(NamedTuple):
 
 
 def _with_member(text: str, keys: Sequence[str], entry: JsonObject | None) -> str:
-    if not text.strip():
-        text = "{}\n"
+    if _past(text, 0) == len(text):
+        if entry is None:
+            return text
+        text = f"{text.rstrip()}\n{{}}\n".lstrip("\n")
     unit = indent[1] if (indent := re.search(r'\n([ \t]+)"', text)) else "  "
     at, depth = _begin(text), ""
     for number, key in enumerate(keys):
@@ -123,7 +150,7 @@ def _inserted(text: str, at: int, members: Sequence[_Member], written: str, dept
     if comment := _BESIDE.match(text, end):
         end = comment.end()
     before = text[:end] if separated else f"{text[:last]},{text[last:end]}"
-    return f"{before}\n{depth}{written}{text[end:]}"
+    return f"{before}\n{depth}{written}{',' * separated}{text[end:]}"
 
 
 def _without(text: str, members: Sequence[_Member], member: _Member) -> str:
@@ -143,7 +170,7 @@ def _dumped(entry: object, depth: str, unit: str) -> str:
 
 
 def _begin(text: str) -> int:
-    at = _past(text, int(text.startswith("\ufeff")))
+    at = _past(text, 0)
     if text[at] != "{":
         raise ValueError("it is not an object")
     return at

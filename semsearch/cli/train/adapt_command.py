@@ -75,16 +75,16 @@ def adapt(
             )
         elif dry_run:
             seen = semsearch.admin.adapt_look(index, chosen, progress)
-            console.result({"look": seen.as_json()}, lambda: _print_look(seen), as_json=as_json)
+            console.result({"look": seen.as_json()}, lambda: _print_look(seen, base), as_json=as_json)
         else:
             done = semsearch.admin.adapt(index, chosen, progress)
             console.result({"adapt": done.as_json()}, lambda: _print_report(done), as_json=as_json)
 
 
-def _print_look(seen: AdaptLook) -> None:
+def _print_look(seen: AdaptLook, base: str | None) -> None:
     lines: dict[str, object] = {
         "index": f"{seen.index}, {count(seen.passages, 'passage')} of {count(seen.documents, 'document')}",
-        "encoder": seen.encoder if seen.base == seen.encoder else f"{seen.encoder}, trained from {seen.base}",
+        "encoder": f"{seen.encoder}, trained from {base}" if base else seen.encoder,
         "to learn from": ", ".join(count(number, kind) for kind, number in seen.pairs.items()) or "nothing",
         "to choose by": count(seen.questions["choice"], "question"),
         "to test by": f"{count(seen.questions['test'], 'question')}, {seen.judged:,} judged",

@@ -13,7 +13,7 @@ from threading import Lock, Thread
 
 from semsearch.documents.isolation.limits import Limits
 from semsearch.documents.isolation.process import ReaderProcess
-from semsearch.documents.parsing.records import WHOLE, Fields, Span
+from semsearch.documents.parsing.records import Fields
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 
@@ -34,15 +34,13 @@ class Pool:
         self._starting: SimpleQueue[SimpleQueue[ReaderProcess | Exception]] = SimpleQueue()
         self._watcher: Thread | None = None
 
-    def read(
-        self, loader: str, path: Path, fields: Fields, limits: Limits, most: int, span: Span
-    ) -> Iterator[Document | Skipped]:
+    def read(self, loader: str, path: Path, fields: Fields, limits: Limits, most: int) -> Iterator[Document | Skipped]:
         """What a loader finds in a file. Raises as `ReaderProcess.read`."""
         worker = self._take()
         try:
             if not worker.ready:
                 worker.wait_until_ready()
-            yield from worker.read(loader, path, fields, limits, most, span)
+            yield from worker.read(loader, path, fields, limits, most)
         finally:
             self._give_back(worker)
 
@@ -116,11 +114,9 @@ class Pool:
 _pool = Pool()
 
 
-def read(
-    loader: str, path: Path, fields: Fields, limits: Limits, most: int, span: Span = WHOLE
-) -> Iterator[Document | Skipped]:
+def read(loader: str, path: Path, fields: Fields, limits: Limits, most: int) -> Iterator[Document | Skipped]:
     """What a loader finds in a file, up to `most` bytes, read by another process. Raises as `ReaderProcess.read`."""
-    return _pool.read(loader, path, fields, limits, most, span)
+    return _pool.read(loader, path, fields, limits, most)
 
 
 def pids() -> list[int]:

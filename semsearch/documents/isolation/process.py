@@ -23,7 +23,7 @@ import semsearch
 from semsearch.documents.isolation import limits as reasons
 from semsearch.documents.isolation.limits import Exceeded, Limits
 from semsearch.documents.isolation.messages import Malformed, Message, TooLarge, item_of, packed, receive
-from semsearch.documents.parsing.records import WHOLE, Fields, Span
+from semsearch.documents.parsing.records import Fields
 from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Document, Skipped
 
@@ -76,9 +76,7 @@ class ReaderProcess:
             raise Unreadable(f"no process could be started to read it ({sys.executable} ended with {code})")
         self.ready = True
 
-    def read(
-        self, loader: str, path: Path, fields: Fields, limits: Limits, most: int, span: Span = WHOLE
-    ) -> Iterator[Document | Skipped]:
+    def read(self, loader: str, path: Path, fields: Fields, limits: Limits, most: int) -> Iterator[Document | Skipped]:
         """What the loader finds in a file, up to `most` bytes of it.
 
         Raises Unreadable and UsageError as the loader does, Exceeded beyond a limit or after a crash.
@@ -86,7 +84,7 @@ class ReaderProcess:
         self.ready = False
         self._most_memory = limits.memory_mb * reasons.MIB
         request = {"kind": "read", "loader": loader, "path": str(path.absolute()), "fields": asdict(fields)}
-        self._send(packed({**request, "limits": asdict(limits), "span": [*span.start, span.end]}))
+        self._send(packed({**request, "limits": asdict(limits)}))
         while True:
             message = self._next(limits)
             if message.head["kind"] == "alive":  # the time begins again

@@ -4,7 +4,6 @@ A loader is a module with the members of `Loader`. One whose files consist of re
 `RECORDS = True`, and may have the members of `RecordLoader`. One with `ISOLATED = True` runs in another process, with
 limits of time, memory and output. `Document.id` is relative to the file: "" for its only document, the id of a record
 that has one, and "#12", its line or row, for a record without; "#name" for a part of a file, such as an attachment.
-Where it can be cut without being parsed, an isolated one of records has the members of `CutLoader`.
 """
 
 from __future__ import annotations
@@ -24,12 +23,11 @@ from semsearch.documents.isolation.limits import Exceeded as Exceeded
 from semsearch.documents.isolation.limits import Limits as Limits
 from semsearch.documents.parsing.blobs import replaced
 from semsearch.documents.parsing.file_type import kind_of_bytes, records_on_stdin
-from semsearch.documents.parsing.records import MOST_DEPTH, WHOLE, Digest, Step
+from semsearch.documents.parsing.records import MOST_DEPTH, Digest, Step
 from semsearch.documents.parsing.records import Enclosed as Enclosed
 from semsearch.documents.parsing.records import Fields as Fields
 from semsearch.documents.parsing.records import Heartbeat as Heartbeat
 from semsearch.documents.parsing.records import Place as Place
-from semsearch.documents.parsing.records import Span as Span
 from semsearch.documents.suffixes import LOADERS, PACKED, is_packed_text, is_page_of_manual
 from semsearch.documents.textless import checked
 from semsearch.errors import SemsearchError, Unreadable
@@ -77,16 +75,6 @@ class RecordLoader(Loader, Protocol):
         """
 
 
-class CutLoader(Loader, Protocol):
-    """A loader, isolated, whose files consist of parts that can be read one by one. Each record gives one item."""
-
-    def places(self, file: BinaryIO) -> list[Place]:
-        """The places between the parts: `number` records and `at` bytes are before each. Raises Unreadable."""
-
-    def load_span(self, path: Path, fields: Fields, span: Span) -> Iterator[Document | Skipped]:
-        """The documents of the parts that begin within `span`. Raises as `load`."""
-
-
 def loader_for(path: Path, kind: str = "auto") -> str:
     """The name of the loader for `path`: by its suffix, else by its first bytes.
 
@@ -105,13 +93,13 @@ def _of_odd_name(path: Path) -> str | None:
     """The loader for a page of the manual or a mail of a Maildir, whose name may end in anything: resolv.conf.5; and
     for a text that is called a spreadsheet.
     """
-    if path.name.lower().endswith(_OF_PROGRAMS):
+    name = path.name
+    if name.lower().endswith(_OF_PROGRAMS):
         with suppress(Unreadable):
-            return name if (name := kind_of_bytes(path)) in ("html", "text", "email") else None
-    if is_page_of_manual(path.name) or (path.name[:1].isdigit() and path.parent.name in _MAILDIR):
+            return kind if (kind := kind_of_bytes(path)) in ("html", "text", "email") else None
+    if is_page_of_manual(name) or (name[:1].isdigit() and path.parent.name in _MAILDIR):
         with suppress(Unreadable):
-            name = kind_of_bytes(path)
-            return name if name in ("man", "email", "mbox") else None
+            return kind if (kind := kind_of_bytes(path)) in ("man", "email", "mbox") else None
     return None
 
 
@@ -152,16 +140,11 @@ def read_from(
     start: Place,
     digest: Digest,
     limits: Limits | None = None,
-    *,
-    end: int | None = None,
 ) -> Iterator[Step]:
-    """As `RecordLoader.read_from`, for every loader: one that cannot go on reading has no places. Raises as `load`.
-
-    `end`: where a `CutLoader` stops; who reads others looks at their places.
-    """
+    """As `RecordLoader.read_from`, for every loader: one that cannot go on reading has no places. Raises as `load`."""
     name = loader_for(path, kind)
     try:
-        for item, place in _steps(name, path, fields, Span(start, end), digest, limits):
+        for item, place in _steps(name, path, fields, start, digest, limits):
             yield (shortened(item) if isinstance(item, Skipped) else checked(replaced(item), path.name)), place
     except MemoryError as error:
         raise Unreadable("there is not enough memory to read it") from error
@@ -183,39 +166,30 @@ def same_before(name: str, path: Path, fields: Fields, start: Place) -> bool:
         return same is None or same(path, fields, start)
 
 
-def places(name: str, file: BinaryIO) -> list[Place]:
-    """Where the file of a `CutLoader` can be cut, by its description alone; none of others. Raises Unreadable."""
-    cut = getattr(_loader(name), "places", None)
-    with _unreadable(name):
-        return cut(file) if cut else []
-
-
-def _steps(name: str, path: Path, fields: Fields, span: Span, digest: Digest, limits: Limits | None) -> Iterator[Step]:
+def _steps(
+    name: str, path: Path, fields: Fields, start: Place, digest: Digest, limits: Limits | None
+) -> Iterator[Step]:
     loader = _loader(name)
     if getattr(loader, "ISOLATED", True):
         limits = limits or Limits.current()
-        items = pool.read(name, path, fields, limits, limits.of_file(path, records=has_records(name)), span)
+        items = pool.read(name, path, fields, limits, limits.of_file(path, records=has_records(name)))
         yield from ((item, None) for item in items)
     elif not goes_on(name):
         yield from ((item, None) for item in read(name, path, fields) if not isinstance(item, Heartbeat))
     else:
         resumable: RecordLoader = plugins.load(_HERE, name)
         with _unreadable(name):
-            yield from resumable.read_from(path, fields, span.start, digest)
+            yield from resumable.read_from(path, fields, start, digest)
 
 
-def read(
-    name: str, path: Path, fields: Fields, depth: int = 0, span: Span = WHOLE
-) -> Iterator[Document | Skipped | Heartbeat]:
+def read(name: str, path: Path, fields: Fields, depth: int = 0) -> Iterator[Document | Skipped | Heartbeat]:
     """What the loader called `name` finds, read in this process and without limits. Raises as `Loader.load`.
-
-    `span`: for a `CutLoader` alone, what of the file is read.
 
     MemoryError passes. A file that is `depth` files deep within another one has no more than MOST_DEPTH.
     """
     with _unreadable(name):
         loader: Any = _loader(name)
-        for item in loader.load(path, fields) if span == WHOLE else loader.load_span(path, fields, span):
+        for item in loader.load(path, fields):
             if not isinstance(item, Enclosed):
                 yield item
             elif depth < MOST_DEPTH:

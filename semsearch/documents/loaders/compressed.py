@@ -1,4 +1,4 @@
-"""Texts that are compressed (gzip, bzip2, xz): the file within, as its own loader reads it."""
+"""Texts that are compressed (gzip, bzip2, xz, lzma): the file within, as its own loader reads it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from semsearch.documents.parsing.records import Enclosed, Fields
 from semsearch.errors import Unreadable
 
 ISOLATED = True
-_OPENED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_OPENED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".lzma": lzma.open}
 
 
 def load(path: Path, fields: Fields) -> Iterator[Enclosed]:

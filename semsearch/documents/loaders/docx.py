@@ -23,10 +23,11 @@ from semsearch.documents.parsing.open_xml import (
     A,
     Package,
     lines,
+    omit_description,
     text_of,
 )
 from semsearch.documents.parsing.records import Enclosed, Fields
-from semsearch.documents.parsing.text_writer import TextWriter
+from semsearch.documents.parsing.text_writer import ADDRESS, TextWriter
 from semsearch.documents.parsing.zipped_xml import outermost, table_rows
 from semsearch.types import Document
 
@@ -50,9 +51,24 @@ _WORD_ART = "{urn:schemas-microsoft-com:vml}textpath"
 _ASIDES = {_TEXT_BOX, _WORD_ART, f"{A}p", *_NOTES, *GRAPHICS}
 _PICTURES = {
     "{http://schemas.openxmlformats.org/drawingml/2006/picture}pic",
-    "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr",  # has the description
     "{urn:schemas-microsoft-com:vml}imagedata",
 }
+_DESCRIPTIONS = {"{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr": "picture"}
+_DESCRIPTIONS |= {
+    f"{{http://schemas.microsoft.com/office/word/2010/wordprocessing{name}}}cNvPr": "description"
+    for name in ("Shape", "Group", "Canvas")
+}
+_DESCRIPTIONS |= {
+    f"{{urn:schemas-microsoft-com:vml}}{name}": "description"
+    for name in ("shape", "group", "rect", "roundrect", "oval", "line", "polyline", "arc", "curve")
+}
+_LINK = f"{_W}hyperlink"
+_OF_FIELDS = {
+    f"{_W}alias": "title of a field",
+    f"{_W}listItem": "option of a field",
+    f"{_W}listEntry": "option of a field",
+}
+_HELP = {f"{_W}helpText", f"{_W}statusText"}  # of a form field
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document | Enclosed]:
@@ -90,7 +106,7 @@ class _Reader:
 
     def write_body(self) -> None:
         """Write the blocks at the top level and in content controls, each with its notes and text boxes."""
-        for block in outermost(self._body, _BLOCKS, _DELETED):
+        for block in self._blocks(self._body):
             self._write(block)
             self._write_asides()
 
@@ -100,13 +116,42 @@ class _Reader:
         self._write_asides()
         pages = [name for kind in ("header", "footer") for name in self._package.parts(self._package.main, kind)]
         self._writer.page_texts(map(self._page_text, pages))
+        self._package.omit_links(self._package.main, self._writer)
+        for tag in (f"{_W}instrText", f"{_W}fldSimple"):
+            for code in self._body.iter(tag):
+                addresses = ADDRESS.findall(code.get(f"{_W}instr") or code.text or "")
+                self._writer.omit("address of a link", "".join(addresses))
+        for tag, kind in _OF_FIELDS.items():
+            for each in self._body.iter(tag):
+                self._writer.omit(kind, each.get(f"{_W}displayText") or each.get(f"{_W}value") or _value(each))
+        for field in self._body.iter(f"{_W}textInput"):
+            if default := _value(field.find(f"{_W}default")):
+                self._writer.omit("default of a field", default)
+        for part in self._package.parts(self._package.main, "glossaryDocument"):
+            texts = self._package.part(part, self._writer).iter(f"{_W}t")
+            self._writer.omit("building block", "".join(text.text or "" for text in texts))
 
     def _part(self, kind: str) -> Element:
         names = self._package.parts(self._package.main, f"{kind}s")
         return self._package.part(names[0], self._writer) if names else Element("absent")
 
+    def _blocks(self, root: Element) -> Iterator[Element]:
+        """The blocks below an element, without those that tracked changes have deleted, which are counted."""
+        for block in outermost(root, _BLOCKS | _DELETED):
+            if block.tag in _DELETED:
+                self._omit_deleted(block)
+            else:
+                yield block
+
+    def _omit_deleted(self, element: Element) -> None:
+        texts = (each.text or "" for each in element.iter() if each.tag in _DELETED_TEXT)
+        self._writer.omit("deleted text", "".join(texts))
+
     def _write(self, block: Element) -> None:
         if block.tag == f"{_W}tbl":
+            for name in ("tblCaption", "tblDescription"):
+                for said in block.iter(f"{_W}{name}"):
+                    self._writer.omit("description", _value(said))
             self._writer.table(table_rows(block, f"{_W}tr", f"{_W}tc", [f"{_W}p"], self._text))
             return
         style, text = _value(block.find(f"{_W}pPr/{_W}pStyle")), self._text(block)
@@ -133,7 +178,7 @@ class _Reader:
             elif aside.tag == f"{_W}comment":
                 self._writer.remark(aside.get(f"{_W}author", ""), lines(map(self._text, aside.iter(f"{_W}p"))))
             else:
-                for block in outermost(aside, _BLOCKS, _DELETED):
+                for block in self._blocks(aside):
                     self._write(block)
 
     def _page_text(self, part: str) -> str:
@@ -158,16 +203,16 @@ class _Reader:
             elif tag in _ASIDES:
                 self._asides.append(element)
             elif tag in _DELETED:
-                self._writer.omit(
-                    "deleted text", "".join(each.text or "" for each in element.iter() if each.tag in _DELETED_TEXT)
-                )
+                self._omit_deleted(element)
             elif tag in _PICTURES:
-                self._omit_picture(element)
+                self._writer.omit("picture")
             elif tag == _RUN and self._hides and self._is_hidden(element):
                 self._writer.omit("hidden text", "".join(each.text or "" for each in element.iter(f"{_W}t")))
             elif tag == _INSTRUCTION:
                 if entry := _INDEX_ENTRY.match(element.text or ""):
                     self._writer.omit("index entry", entry[1])
+            elif tag in _HELP:
+                self._writer.omit("tooltip", _value(element))
             elif tag == _CHOICE:
                 parts.append(_chosen(element))
             elif tag == _SYMBOL:
@@ -179,6 +224,10 @@ class _Reader:
                     f"({self._text(reading)})" if reading is not None else "",
                 ]
             elif tag not in _FORMATS:
+                if tag in _DESCRIPTIONS:
+                    omit_description(element, _DESCRIPTIONS[tag], self._writer)
+                elif tag == _LINK and (tooltip := element.get(f"{_W}tooltip", "")):
+                    self._writer.omit("tooltip", tooltip)
                 stack.extend(reversed(element))
         return "".join(parts)
 
@@ -200,11 +249,6 @@ class _Reader:
         if vanish is not None:
             return _value(vanish) not in _OFF
         return _value(run.find(f"{_W}rPr/{_W}rStyle")) in self._hidden
-
-    def _omit_picture(self, element: Element) -> None:
-        description = element.get("descr", "")
-        if description or not element.tag.endswith("docPr"):
-            self._writer.omit("picture", description)
 
 
 def _chosen(field: Element) -> str:

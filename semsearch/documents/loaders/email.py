@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from semsearch.documents.file_access import read_regular
-from semsearch.documents.parsing import mail_message
 from semsearch.documents.parsing.charset import as_utf8, looks_binary
+from semsearch.documents.parsing.mail import messages
 from semsearch.documents.parsing.records import Enclosed, Fields
 from semsearch.errors import Unreadable
 from semsearch.types import Document
@@ -23,4 +23,4 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Enclosed]:
         raw = raw[: int(length)] if length.strip().isdigit() else raw
     if looks_binary(raw[:8192]):
         raise Unreadable("binary file")
-    yield from mail_message.items(as_utf8(raw))
+    yield from messages.items(as_utf8(raw))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -45,6 +46,12 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
         chapters, contents, others = _chapters(root, posixpath.dirname(package))
         for other, reason in others.items():
             yield Skipped(f"{path.name}#{other}", f"a chapter cannot be read: {reason}")
+        listed = {each.lower() for each in (contents, *chapters, *others)}
+        for name in archive.names():
+            if name.lower().endswith(_SUFFIXES) and name.replace("\\", "/").lower() not in listed:
+                with suppress(Unreadable):
+                    page = tree(decode(archive.data(name))[0])
+                    writer.omit("page that is no part of the book", "".join(page.itertext()))
         titles = _titles(archive, contents, writer) if contents and archive.has(contents) else {}
         for chapter in chapters:
             if chapter.lower() in locked:

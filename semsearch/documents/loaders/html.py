@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ _META = {name: name for name in ("description", "keywords", "author", "date")}
 _META |= {f"{prefix}{name}": name for prefix in ("dc.", "dcterms.") for name in ("description", "subject", "date")}
 _META |= {"og:description": "description", "twitter:description": "description", "news_keywords": "keywords"}
 _META |= {"dc.creator": "author", "dcterms.creator": "author", "article:published_time": "date"}
+_TITLES = ("og:title", "twitter:title")
 _CHARSET = re.compile(rb"<(?:meta|\?xml)\b[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.I)
 
 
@@ -34,24 +35,33 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
     root = tree(page)
     title = " ".join("".join(e.itertext()).split()) if (e := root.find("head/title")) is not None else ""
     writer = text_of(Content(root))
-    document = writer.document(title, {**_about(root), **note})
+    metas = list(root.iter("meta"))
+    for element in metas:
+        said = on_one_line(element.get("content"), MOST_PROPERTY) if _name(element) in _TITLES else ""
+        title = title or said
+        writer.omit("title for previews", said if said != title else "")
+    document = writer.document(title, {**_about(metas), **note})
     if not document.text:  # a page that is only a script may have it in its head, or in another file
         in_head = set(root.iterfind("head//script"))
         for script in root.iter("script"):
             kind = "structured data" if "json" in script.get("type", "") else "script"
-            writer.omit(kind, script.text or "" if script in in_head else "")
+            writer.omit(kind, script.text if script in in_head else None)
         document = replace(document, omissions=writer.omissions)
     yield document
 
 
-def _about(root: Element) -> JsonObject:
+def _about(metas: Sequence[Element]) -> JsonObject:
     """What the page says about itself: of several texts for one thing the first."""
     about: JsonObject = {}
-    for element in root.iter("meta"):
-        name = _META.get((element.get("name") or element.get("property") or "").lower())
+    for element in metas:
+        name = _META.get(_name(element))
         if name and (text := on_one_line(element.get("content"), MOST_PROPERTY)):
             about.setdefault(name, text)
     return about
+
+
+def _name(meta: Element) -> str:
+    return (meta.get("name") or meta.get("property") or "").lower()
 
 
 def _page(data: bytes) -> tuple[str, JsonObject]:

@@ -1,5 +1,5 @@
-"""JSON lines: each line is an object and one document. Invalid lines are skipped. In a JSON sequence (RFC 7464) each
-object begins with a record separator, and may have several lines.
+"""JSON lines: each line is an object and one document, or several. Invalid lines are skipped. In a JSON sequence (RFC
+7464) each object begins with a record separator, and may have several lines.
 
 Lines are read one at a time, so that neither the file nor a line beyond `Fields.max_bytes` is ever in memory.
 """
@@ -26,6 +26,7 @@ from semsearch.types import Document, JsonObject, Omission, Skipped
 RECORDS = True
 ISOLATED = False
 _SEPARATOR = b"\x1e"
+_BETWEEN = " \t\r\n,"  # two objects of a line
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)  # NaN and infinity cannot be stored
 
 
@@ -38,7 +39,7 @@ class _Line(NamedTuple):
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
-    """A document for each line. Raises Unreadable for a binary file and for a JSON array of several lines."""
+    """A document for each object. Raises Unreadable for a binary file, and for JSON whose values have several lines."""
     return (item for item, _ in read_from(path, fields, Place(), hashlib.sha256()))
 
 
@@ -58,19 +59,24 @@ def read_from(path: Path, fields: Fields, start: Place, digest: Digest) -> Itera
                 reason = f"a line of {line.size / 2**20:.1f} MB is over the limit of {fields.max_bytes / 2**20:g} MB"
                 yield Skipped(f"{path.name}:{line.number}", f"{reason} for files"), line.place
             elif record := line.content.lstrip(_SEPARATOR).strip():
-                item, again = _document(record, fields, line.number, path.name), Place(line.at, line.number - 1)
+                *others, item = _documents(record, fields, line.number, path.name)
+                again = Place(line.at, line.number - 1)
+                yield from ((other, again) for other in others)
                 unfinished = line.place is None and isinstance(item, Skipped) and not wide
                 yield item, again if unfinished else line.place
 
 
 def _check(file: BinaryIO) -> str:
     """The encoding of UTF-16 and UTF-32, whose lines cannot be cut by bytes; else "". Raises Unreadable."""
-    head = file.read(8192).replace(_SEPARATOR, b"")
+    head = file.read(8192)
+    is_sequence, head = _SEPARATOR in head, head.replace(_SEPARATOR, b"")
     if looks_binary(head):
         raise Unreadable("binary file")
     encoding, _ = encoding_of(head, whole=False)
     wide = encoding if encoding.startswith(("utf-16", "utf-32")) else ""
     start = (head.decode(wide, "replace").encode() if wide else head).removeprefix(BOM_UTF8).lstrip()
+    if start.partition(b"\n")[0].rstrip() == b"{" and not is_sequence:
+        raise Unreadable("JSON objects of several lines, not JSON lines (one object a line, as jq -c writes them)")
     if start.startswith(b"[") and not start.split(b"\n", 1)[0].rstrip().endswith(b"]"):
         raise Unreadable("a JSON array, not JSON lines (one object a line)")
     file.seek(len(BOM_UTF8) if head.startswith(BOM_UTF8) else 0)
@@ -112,26 +118,50 @@ def _peeked(file: BinaryIO) -> bytes:
     return file.peek(1)[:1] if isinstance(file, BufferedReader) else b""
 
 
-def _document(line: bytes, fields: Fields, number: int, file: str) -> Document | Skipped:
+def _documents(line: bytes, fields: Fields, number: int, file: str) -> list[Document | Skipped]:
+    """The documents of a line: one, or of a line with several objects, as some programs append them, each."""
     if has_too_many_values(line):
-        return Skipped(f"{file}:{number}", f"more than {MOST_VALUES:,} values")
+        return [Skipped(f"{file}:{number}", f"more than {MOST_VALUES:,} values")]
+    documents: list[Document | Skipped] = []
     try:
         text = line.decode("utf-8")
-        record = _DECODER.decode(text)
-        if not isinstance(record, dict):
-            return Skipped(f"{file}:{number}", "not a JSON object")
-        document = to_document(record, fields, number, file)
-        if isinstance(document, Document) and _has_doubled(text, record) and (lost := _doubled(text)):
-            return replace(document, omissions=(Omission("doubled key", letters(lost)),))
-        return document
+        record, end = _DECODER.raw_decode(text)
+        if end == len(text):
+            return [_document(record, text, fields, number, file)]
+        for nth, (record, part) in enumerate(_records(text), start=1):
+            documents.append(_document(record, part, fields, number if nth == 1 else f"{number}.{nth}", file))
     except UnicodeDecodeError as error:
-        return Skipped(f"{file}:{number}", f"invalid UTF-8 at byte {error.start + 1}")
+        documents.append(Skipped(f"{file}:{number}", f"invalid UTF-8 at byte {error.start + 1}"))
     except json.JSONDecodeError as error:
-        return Skipped(f"{file}:{number}", f"not JSON: {error.msg} at column {error.colno}")
+        documents.append(Skipped(f"{file}:{number}", f"not JSON: {error.msg} at column {error.colno}"))
     except RecursionError:
-        return Skipped(f"{file}:{number}", f"nested more than {MOST_NESTED} deep")
+        documents.append(Skipped(f"{file}:{number}", f"nested more than {MOST_NESTED} deep"))
     except ValueError as error:  # a number of 5,000 digits
-        return Skipped(f"{file}:{number}", f"not JSON: {error}"[:120])
+        documents.append(Skipped(f"{file}:{number}", f"not JSON: {error}"[:120]))
+    return documents
+
+
+def _records(text: str) -> Iterator[tuple[object, str]]:
+    """The JSON values of a line, each with its text; a comma may stand between two objects."""
+    at = 0
+    while at < len(text):
+        record, end = _DECODER.raw_decode(text, at)
+        following = end
+        while isinstance(record, dict) and following < len(text) and text[following] in _BETWEEN:
+            following += 1
+        if following < len(text) and (text[following] != "{" or not isinstance(record, dict)):
+            raise json.JSONDecodeError("Extra data", text, end)
+        yield record, text[at:end]
+        at = following
+
+
+def _document(record: object, text: str, fields: Fields, number: int | str, file: str) -> Document | Skipped:
+    if not isinstance(record, dict):
+        return Skipped(f"{file}:{number}", "not a JSON object")
+    document = to_document(record, fields, number, file)
+    if isinstance(document, Document) and _has_doubled(text, record) and (lost := _doubled(text)):
+        return replace(document, omissions=(Omission("doubled key", letters(lost)),))
+    return document
 
 
 def _has_doubled(text: str, record: JsonObject) -> bool:

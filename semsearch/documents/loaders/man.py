@@ -14,7 +14,7 @@ from pathlib import Path
 from semsearch.documents.parsing.charset import read_text
 from semsearch.documents.parsing.records import Fields
 from semsearch.documents.parsing.text_writer import TextWriter
-from semsearch.types import Document
+from semsearch.types import Document, JsonObject
 
 ISOLATED = True
 _ESCAPE = re.compile(
@@ -61,15 +61,16 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
     """One document, titled by name and section: ls(1)."""
     text, note = read_text(path)
     writer = TextWriter()
-    title = _Page(text, writer).title
-    yield writer.document(title, note)
+    page = _Page(text, writer)
+    yield writer.document(page.title, note | page.about)
 
 
 class _Page:
-    """Writes a page into `writer`; `title` is its name and section, "" without one."""
+    """Writes a page into `writer`; `title` is its name and section, "" without one, `about` what else its head says."""
 
     def __init__(self, source: str, writer: TextWriter) -> None:
         self.title = ""
+        self.about: JsonObject = {}
         self._writer = writer
         self._lines = iter(source.split("\n"))
         self._strings: dict[str, str] = {"R": "®", "Tm": "™", "lq": "“", "rq": "”", 'L"': "“", 'R"': "”"}
@@ -90,6 +91,7 @@ class _Page:
         macro, _, rest = line[1:].partition(" ")
         macro = macro.split("\t")[0]
         if macro.startswith(('\\"', "\\}", '"')) or not macro.strip("\\{}"):
+            self._writer.omit("comment", line[1:].lstrip('\\}"'))
             return
         self._macro(macro, rest.strip())
 
@@ -97,8 +99,7 @@ class _Page:
         if macro in ("de", "de1", "am", "ig"):
             end = "." + ((rest.split()[1:2] or ["."])[0] if macro != "ig" else ".")
             while (line := next(self._lines, None)) is not None and line.strip() != end:
-                if macro == "ig":
-                    self._writer.omit("comment", line)
+                self._writer.omit("comment" if macro == "ig" else "macro", line)
         elif macro in ("if", "ie"):
             condition, _, text = rest.partition(" ")
             is_true = condition in ("n", "!t")
@@ -112,6 +113,8 @@ class _Page:
             self._strings[name] = value.strip().removeprefix('"')
         elif macro in ("TH", "Dt"):
             self._name(self._arguments(rest))
+        elif macro == "Dd":
+            self._say(["date"], [rest])
         elif macro in ("SH", "SS", "Sh", "Ss"):
             self._flush()
             self._verbatim = False
@@ -127,13 +130,17 @@ class _Page:
             self._flush()
         elif macro in ("TP", "TQ", "IP", "It"):
             self._item(macro, rest)
-        elif macro == "Dd" or macro in _LAYOUT:
+        elif macro in _LAYOUT:
             return
         else:
             self._inline(macro, rest)
 
     def _name(self, arguments: list[str]) -> None:
         self.title = self.title or "{}({})".format(*[*arguments, "", ""][:2]).removesuffix("()")
+        self._say(["date", "source", "manual"], arguments[2:])
+
+    def _say(self, names: list[str], texts: list[str]) -> None:
+        self.about |= {name: text for name, text in zip(names, texts, strict=False) if text}
 
     def _heading(self, macro: str, rest: str) -> None:
         words = " ".join(self._arguments(rest))
@@ -204,11 +211,13 @@ class _Page:
         text = text.removeprefix("\\{").removeprefix("\\").strip()
         if taken and text and text != "\\}":
             self._line(text)
-        if not block or taken:
+        if taken:
             return
-        depth = 1 - text.count("\\}")
+        left, depth = [text], block - text.count("\\}")
         while depth > 0 and (line := next(self._lines, None)) is not None:
             depth += line.count("\\{") - line.count("\\}")
+            left.append(line)
+        self._writer.omit("text for other devices", "\n".join(left))
 
     def _table(self) -> None:
         """A table: its rows, after the lines with its format."""
@@ -235,7 +244,7 @@ class _Page:
         elif not line.strip() and not self._verbatim:
             self._flush()
         else:
-            self._words.append(self._plain(line))
+            self._words.append(self._plain(self._uncommented(line)))
 
     def _flush(self) -> None:
         text = (
@@ -245,8 +254,13 @@ class _Page:
         self._writer.block(text)
 
     def _arguments(self, rest: str) -> list[str]:
-        rest = re.sub(r'\\".*', "", rest).replace("\\ ", "\\~")
+        rest = self._uncommented(rest).replace("\\ ", "\\~")
         return [plain or quoted.replace('""', '"') for quoted, plain in _ARGUMENT.findall(rest)]
+
+    def _uncommented(self, text: str) -> str:
+        text, _, comment = text.partition('\\"')
+        self._writer.omit("comment", comment)
+        return text
 
     def _plain(self, text: str, depth: int = 0) -> str:
         def shown(escape: re.Match[str]) -> str:

@@ -1,19 +1,20 @@
 """Markdown: the text of the file, with headings as marks and the front matter as metadata.
 
-Of YAML, `key: value`, `[a, b]` and "- item" lists are read. Nested mappings and multi-line strings are left out of the
-metadata; their text stays searchable.
+Of YAML, `key: value`, `[a, b]` and "- item" lists are read, and of TOML values and lists. Nested mappings, and
+multi-line strings in YAML, are left out of the metadata; their text stays searchable.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import date, time
 from functools import cache
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch.documents.parsing.charset import read_text
+from semsearch.documents.parsing.charset import read_text, storable_value
 from semsearch.documents.parsing.records import Fields, number_or_text
 from semsearch.documents.parsing.text_writer import MOST_HEADING, letters
 from semsearch.types import Document, Mark, Omission
@@ -27,7 +28,7 @@ MOST_HEADINGS = 100_000
 MOST_FRONT = 65_536
 _LINE = re.compile(r"^ {0,3}(?:(?P<level>#{1,6})[ \t]+(?P<heading>[^\n]+)|(?P<fence>`{3,}|~{3,}))", re.M)
 MOST_RAW = 4 * MOST_HEADING  # a heading with its links
-_FRONT = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S | re.M)
+_FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.S | re.M)
 _PAIR = re.compile(r"([\w][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*))?$")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.+)$")
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\](?:\([^)\n]{0,1000}\)|\[[^\[\]\n]*\])")
@@ -45,7 +46,8 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
     text, note = read_text(path)
     text, comments = _without_comments(text)
     front = _FRONT.match(text, 0, MOST_FRONT)
-    data = _key_values(front.group(1)) if front else {}
+    read = _toml if text.startswith("+++") else _key_values
+    data = read(front.group(2)) if front else {}
     headings = _headings(text, front.end() if front else 0)
     title = data.pop("title", None) or next((mark.heading for mark, level in headings if level == 1), None)
     marks = tuple(mark for mark, _ in headings)
@@ -110,6 +112,23 @@ def _parser() -> MarkdownIt:
 
 def _plain(heading: str) -> str:
     return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", heading)).split())
+
+
+def _toml(block: str) -> dict[str, object]:
+    import tomllib  # 5 ms, and few notes need it
+
+    try:
+        read = tomllib.loads(block)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+    values = {key: storable_value(_dates_as_text(value)) for key, value in read.items() if not isinstance(value, dict)}
+    return {key: value for key, value in values.items() if not (isinstance(value, list) and dict in map(type, value))}
+
+
+def _dates_as_text(value: object) -> object:
+    if isinstance(value, list):
+        return [_dates_as_text(one) for one in value]
+    return value.isoformat() if isinstance(value, date | time) else value
 
 
 def _key_values(block: str) -> dict[str, object]:

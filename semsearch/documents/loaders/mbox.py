@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from semsearch.documents.file_access import open_regular
-from semsearch.documents.parsing import mail_message
 from semsearch.documents.parsing.charset import as_utf8
+from semsearch.documents.parsing.mail import messages
 from semsearch.documents.parsing.records import Enclosed, Fields
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
@@ -36,14 +36,14 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped | Enclosed]:
     seen: set[str] = set()
     with open_regular(path) as file:
         for number, raw in enumerate(_messages(file), start=1):
-            name = mail_message.message_id(raw)
+            name = messages.message_id(raw)
             place = f"#{number}" if not name or name in seen else f"#{name}"
             seen.add(name)
             if len(raw) > MOST_MESSAGE:
                 yield Skipped(f"{path.name}{place}", f"a message of more than {MOST_MESSAGE // 2**20} MB")
                 continue
             try:
-                yield from mail_message.items(_QUOTED.sub(rb"\1", raw), place)
+                yield from messages.items(_QUOTED.sub(rb"\1", raw), place)
             except (Unreadable, ValueError, LookupError) as error:
                 yield Skipped(f"{path.name}{place}", f"not a readable message: {error}"[:300])
 

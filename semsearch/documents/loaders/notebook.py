@@ -27,6 +27,7 @@ MOST_RESULTS = 100  # of one cell
 MOST_VALUES = 2_000_000  # of the whole file, so that it fits into memory
 _HEADING = re.compile(r"(#{1,6})[ \t]+(\S.*?)[ \t#]*$")
 _COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
+_TAG = re.compile(r"<[^<>]*>")
 _OBJECT = re.compile(r"<(?:IPython\.core\.display\.\w+ object|[\w.]+(?: object)? at 0x[0-9a-fA-F]+)>")
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 _MARKUP = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}|!?\[([^\]]*)\]\([^)]*\)")
@@ -97,7 +98,7 @@ def _results(cell: Mapping[str, Any], writer: TextWriter) -> Iterator[str]:
         if not isinstance(output, dict):
             continue
         data = output.get("data")
-        text = _error(output) or _value(data if isinstance(data, dict) else output)
+        text = _error(output, writer) or _value(data if isinstance(data, dict) else output)
         if isinstance(data, dict):
             text = _of_others(data, text, writer)
         end = MOST_RESULT if number < MOST_RESULTS else 0
@@ -118,20 +119,26 @@ def _of_others(data: Mapping[str, object], text: str, writer: TextWriter) -> str
     for kind in data:
         if kind.startswith("image/"):
             writer.omit("picture")
-        elif not kind.startswith("text/"):
-            writer.omit("data of a result", _text(data[kind]))
+        elif kind.startswith("text/"):
+            other = _COLOUR.sub("", _text(data[kind]))
+            writer.omit("alternative text", _TAG.sub(" ", other) if other != text else "")
+        else:
+            writer.omit("data of a result", _text(data[kind]) or json.dumps(data[kind]))
     return text
 
 
-def _error(output: Mapping[str, object]) -> str:
-    """The error that ended a cell, as Python shows it, without colours; "" without one."""
+def _error(output: Mapping[str, object], writer: TextWriter) -> str:
+    """The error that ended a cell, as Python shows it, without colours; "" without one. A long way to it is counted."""
     name, trace = _text(output.get("ename")), output.get("traceback")
     if output.get("output_type") not in ("error", "pyerr") or not name:
         return ""
     lines = [_text(line) for line in trace] if isinstance(trace, list) else []
     last = f"{name}: {_text(output.get('evalue'))}"
     shown = _COLOUR.sub("", "\n".join(lines))
-    return last if len(shown) > MOST_RESULT or last not in shown else shown
+    if len(shown) <= MOST_RESULT and last in shown:
+        return shown
+    writer.omit("traceback", shown)
+    return last
 
 
 def _value(data: Mapping[str, object]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
 from semsearch.documents.file_access import read_regular
@@ -125,7 +126,7 @@ class _Reader:
     def _opened(self, element: Element) -> list[Element]:
         """The elements that are read in the place of this one, which is written or left out where there are none."""
         if element.tag in _UNREADABLE:
-            self._writer.omit(_UNREADABLE[element.tag], "".join(element.itertext()))
+            self._writer.omit(_UNREADABLE[element.tag], "".join(element.itertext()).strip() or None)
         elif element.tag == f"{_TEXT}section" and _is_hidden(element):
             self._writer.omit("hidden text", "".join(element.itertext()))
         elif element.tag == f"{_TEXT}note":
@@ -165,6 +166,8 @@ class _Reader:
         for control in forms.iter():
             shown = [control.get(f"{_FORM}{name}", "") for name in ("label", "current-value")]
             self._writer.block(" ".join(filter(None, shown)))
+            if (default := control.get(f"{_FORM}value")) and default not in shown:
+                self._writer.omit("default of a field", default)
 
     def _text(self, paragraph: Element) -> str:
         """The text of a paragraph: text:s is one or more spaces, text:tab a tab, text:line-break a newline."""
@@ -179,6 +182,12 @@ class _Reader:
             elif item is not paragraph and (_is_hidden(item) or item.get(f"{_TEXT}style-name") in self._hidden):
                 self._writer.omit("hidden text", "".join(item.itertext()) or item.get(f"{_TEXT}string-value", ""))
             else:
+                if item.tag == f"{_TEXT}a":
+                    self._writer.omit("address of a link", unquote(item.get(_LINK, "")))
+                if hint := item.get(f"{_TEXT}description"):
+                    self._writer.omit("tooltip", hint)
+                elif item.tag == f"{_TEXT}label" and not item.get(f"{_TEXT}current-selected"):
+                    self._writer.omit("option of a field", item.get(f"{_TEXT}value", ""))
                 if value := item.get(f"{_TEXT}string-value"):  # a text that is there but not shown
                     self._writer.omit("index entry" if item.tag.endswith("-mark") else "hidden text", value)
                 before, after = _around(item)

@@ -98,7 +98,7 @@ def _pages(pdf: PdfDocument, error_type: type[Exception], writer: TextWriter) ->
     for number in range(1, len(pdf) + 1):
         try:
             page = pdf[number - 1]
-            text, more = pdf_page.text_of(page, writer), pdf_page.added_to(page, pdf)
+            text, more = pdf_page.text_of(page, writer), pdf_page.added_to(page, pdf, writer)
             if not (text.strip() or more) and pdf_page.has_objects(page):
                 textless.append(number)
             page.close()
@@ -217,6 +217,6 @@ def _title(pdf: PdfDocument) -> str:
 
 def _property(pdf: PdfDocument, name: str) -> str:
     try:
-        return " ".join(str(pdf.get_metadata_dict().get(name) or "").split())
+        return " ".join((pdf.get_metadata_value(name) or "").split())
     except Exception:  # broken metadata must not cost the text
         return ""

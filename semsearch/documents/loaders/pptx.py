@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from semsearch.documents.parsing.open_xml import GRAPHICS, A, Package, R, lines, paragraphs, text_of
+from semsearch.documents.parsing.open_xml import GRAPHICS, A, Package, R, lines, omit_drawings, paragraphs, text_of
 from semsearch.documents.parsing.records import Enclosed, Fields
 from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.documents.parsing.zipped_xml import outermost, table_rows
@@ -23,8 +23,8 @@ ISOLATED = True
 _P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _MODERN = "{http://schemas.microsoft.com/office/powerpoint/2018/8/main}"  # of comments
 _COMMENTS = (f"{_P}cm", f"{_MODERN}cm", f"{_MODERN}reply")
-_PICTURE = f"{_P}pic"
-_SHAPES = {f"{_P}sp", f"{A}tbl", _PICTURE, *GRAPHICS}
+_SHAPES = {f"{_P}sp", f"{A}tbl", *GRAPHICS}
+_LINK = f"{A}hlinkClick"
 _TITLES = {"title", "ctrTitle"}
 _ON_EACH_SLIDE = {"ftr", "hdr"}
 _NUMBERS = {"dt", "sldNum", "sldImg"}  # date, number, picture of the slide
@@ -81,6 +81,7 @@ class _Reader:
             self._write(notes)
         for part in self._package.parts(slide, "comments"):
             self._write_comments(self._package.part(part, self._writer))
+        self._package.omit_links(slide, self._writer)
         self._layouts |= dict.fromkeys(self._package.parts(slide, "slideLayout"))
 
     def write_shared(self) -> None:
@@ -99,16 +100,14 @@ class _Reader:
     def _write(self, part: str) -> None:
         """The title of the slide first, wherever it stands among the shapes."""
         relations = self._package.related(part)
-        shapes = list(outermost(self._package.part(part, self._writer), _SHAPES))
+        root = self._package.part(part, self._writer)
+        shapes = list(outermost(root, _SHAPES))
         for shape in sorted(shapes, key=lambda each: _kind(each) not in _TITLES):
             kind = _kind(shape)
             if shape.tag == f"{A}tbl":
                 self._writer.table(table_rows(shape, f"{A}tr", f"{A}tc", [f"{A}p"], text_of))
             elif shape.tag in GRAPHICS:
                 self._writer.block(self._package.graphic(shape, relations, self._writer))
-            elif shape.tag == _PICTURE:
-                named = shape.find(f"{_P}nvPicPr/{_P}cNvPr")
-                self._writer.omit("picture", named.get("descr", "") if named is not None else "")
             elif kind in _TITLES:
                 self._writer.heading(" ".join(paragraphs(shape)))
             elif kind in _NUMBERS:
@@ -117,6 +116,10 @@ class _Reader:
                 self._shared[lines(paragraphs(shape))] = None
             else:
                 self._writer.block(lines(paragraphs(shape)))
+        omit_drawings(root, _P, self._writer)
+        for link in root.iter(_LINK):
+            if tooltip := link.get("tooltip", ""):
+                self._writer.omit("tooltip", tooltip)
 
     def _write_comments(self, root: Element) -> None:
         for comment in (each for each in root.iter() if each.tag in _COMMENTS):

@@ -16,7 +16,7 @@ from pathlib import Path
 from semsearch.documents.file_access import read_regular
 from semsearch.documents.parsing.charset import as_utf8
 from semsearch.documents.parsing.records import Fields
-from semsearch.documents.parsing.text_writer import TextWriter
+from semsearch.documents.parsing.text_writer import ADDRESS, TextWriter
 from semsearch.errors import Unreadable
 from semsearch.types import Document, JsonObject
 
@@ -34,11 +34,17 @@ _SYMBOLS = {"~": "\xa0", "_": "-", "{": "{", "}": "}", "\\": "\\"}
 _ENDS = {"par", "sect", "page", "column", "row", "nestrow"}
 _LEFT_OUT = """
     colortbl pict themedata colorschememapping datastore latentstyles listtable listoverridetable rsidtbl generator
-    xmlnstbl filetbl revtbl fldinst bkmkstart bkmkend atnid comment nonshppict
+    xmlnstbl filetbl revtbl bkmkstart bkmkend atnid comment nonshppict
 """
 _WORDS = re.compile(r"[^\W\da-fA-F_]")  # else it is a number
 _FOR_OTHERS = "part for other programs"
-_NAMED = dict.fromkeys(("xe", "tc", "tcn"), "index entry")
+_ADDRESS = "address of a link"
+_NAMED = dict.fromkeys(("xe", "tc", "tcn"), "index entry") | {
+    "ffdeftext": "default of a field",
+    "ffl": "option of a field",
+    "fldinst": _ADDRESS,
+}
+_NAMED |= dict.fromkeys(("ffhelptext", "ffstattext"), "tooltip")
 _NOT_TEXT = set(_LEFT_OUT.split())
 _UNREAD = {_FOR_OTHERS, *_NAMED.values()}
 _PAGES = "header headerl headerr headerf footer footerl footerr footerf"
@@ -208,7 +214,7 @@ class _Reader:
         elif place == "stylesheet":
             self._name.append(text)
         elif place in _UNREAD and _WORDS.search(text):
-            self.writer.omit(place, text)
+            self.writer.omit(place, "".join(ADDRESS.findall(text)) if place == _ADDRESS else text)
         elif place in _INFORMATION.values():
             self.properties[place] = self.properties.get(place, "") + text
 

@@ -69,6 +69,7 @@ def _cues(text: str, writer: TextWriter) -> Iterator[_Cue]:
         if lines:
             begin, end = _seconds(times.groups()[:4]), _seconds(times.groups()[4:])
             yield _Cue(begin, end, lines)
+    _omit(text[at:], writer)
 
 
 def _omit(between: str, writer: TextWriter) -> None:

@@ -63,6 +63,7 @@ def load(path: Path, fields: Fields) -> Iterator[Enclosed | Skipped | Document]:
                 head, body = record
                 url, kind = storable(head.get("warc-target-uri", "").strip("<>"))[:2000], head.get("warc-type", "")
                 if kind in _OF_CRAWLER:
+                    writer.omit("record of the crawler", (body or b"").decode("utf-8", "replace"))
                     continue
                 seen[url] = seen.get(url, 0) + 1
                 place = f"#{url}" if seen[url] == 1 else f"#{url}#{seen[url]}"
@@ -82,7 +83,7 @@ def load(path: Path, fields: Fields) -> Iterator[Enclosed | Skipped | Document]:
                     continue
                 if kind == "continuation" or type_ not in _TYPES:
                     named = _NO_PAGES.get(type_) or _NO_PAGES.get(type_.partition("/")[0], "record of another type")
-                    writer.omit(named, answer.content.decode("utf-8", "replace") if _TEXTS.search(type_) else "")
+                    writer.omit(named, answer.content.decode("utf-8", "replace") if _TEXTS.search(type_) else None)
                     continue
                 suffix, metadata = _TYPES[type_], {"url": url, "date": head.get("warc-date", "")}
                 name = url[-200:] if url.endswith(suffix) else f"{url[-200:]}{suffix}"

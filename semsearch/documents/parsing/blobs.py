@@ -25,8 +25,10 @@ _SVG = re.compile(
 )
 _WORD = re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{LEAST},}}+={{0,2}}")
 _LINE = rf"[A-Za-z0-9+/]{{{LEAST_WIDTH},}}+={{0,2}}"
-_LINES = re.compile(rf"^([ \t>]*){_LINE}(?:\n\1{_LINE}){{{LEAST_LINES - 1},}}+(?:\n\1[A-Za-z0-9+/]*+={{0,2}}$)?", re.M)
-_UUENCODED = re.compile(r"^begin [0-7]{3,4} [^\n]{1,200}\n(?:[!-`][ -`]{1,84}\n)+(?:[ `]?\n)?end$", re.M)
+_LAST = r"(?!(?:[A-Z]?[a-z]+|[A-Z]+)$)[A-Za-z0-9+/]*+={0,2}$"  # a word is the line after the data
+_LINES = re.compile(rf"^([ \t>]*){_LINE}(?:\n\1{_LINE}){{{LEAST_LINES - 1},}}+(?:\n\1{_LAST})?", re.M)
+UUENCODED = re.compile(r"^begin [0-7]{3,4} ([^\n]{1,200})\n((?:[!-`][ -`]{1,84}\n)+)(?:[ `]?\n)?end[ \t]*$", re.M)
+"""A file within a text: its name and its lines."""
 _CODE_LINE = re.compile(rf"^[^\n]{{{LEAST_CODE},}}$", re.M)
 _CODE = re.compile(r"\bfunction\b|=>|\breturn\b|\bvar\b|\bvoid 0\b|[\w)]\{[\w-]+:[^{}\n]{1,200}\}|!0\b|&&")
 _SIGN = re.compile(r"[;{}()=,:]")
@@ -75,13 +77,18 @@ def replaced(document: Document) -> Document:
     return replace(document, text=text, marks=there, omissions=omissions)
 
 
+def may_have_files(text: str) -> bool:
+    """Whether `UUENCODED` is worth trying: many a text has the word alone."""
+    return text.startswith("begin ") or "\nbegin " in text
+
+
 def _may_have(text: str) -> bool:
     """Whether there may be data, quickly: 20 ns a letter."""
     words = text.split()
     long = (
         [word for word in words if len(word) >= LEAST_WIDTH] if max(map(len, words), default=0) >= LEAST_WIDTH else []
     )
-    if any(_LONG.search(word) for word in long) or "\nbegin " in text or "data:image/svg" in text:
+    if any(_LONG.search(word) for word in long) or may_have_files(text) or "data:image/svg" in text:
         return True
     lines = text.split("\n") if len(text) >= LEAST_CODE else []
     return any(len(line) >= LEAST_CODE and _is_minified(line) for line in lines)
@@ -91,7 +98,7 @@ def _blobs(text: str) -> list[_Blob]:
     """All data, in order, none within another."""
     some = [_Blob(*uri.span(), "data", uri[1] or "data", len(uri[0]) * 3 // 4) for uri in _URI.finditer(text)]
     some += [_Blob(*uri.span(), "data", "image/svg+xml", len(uri[0])) for uri in _SVG.finditer(text)]
-    some += [_Blob(*part.span(), "data", "uuencoded data", len(part[0]) * 3 // 4) for part in _UUENCODED.finditer(text)]
+    some += [_Blob(*part.span(), "data", "uuencoded data", len(part[0]) * 3 // 4) for part in UUENCODED.finditer(text)]
     for part in _LINES.finditer(text):
         if kind := _kind(part[0]):
             some.append(_Blob(part.end(1), part.end(), "data", kind, _size(part[0], kind)))

@@ -1,4 +1,4 @@
-"""Detection of character sets: byte order marks, then UTF-8, then the best guess. Newlines become "\\n".
+"""Detection of character sets: byte order marks, UTF-8, what a file declares, the best guess. Newlines become "\\n".
 
 UTF-16 without a byte order mark is recognised where it has Latin letters, digits or spaces. Not covered: UTF-32.
 """
@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from semsearch.documents.file_access import read_regular
@@ -27,19 +28,54 @@ _MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 # The common ones. With all its 90 candidates, charset-normalizer takes KOI8-R for Japanese and café for UTF-16.
-_GUESSES = ["cp1250", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256"]
+_GUESSES = ["cp1250", "cp1251", "koi8_r", "cp866", "cp1253", "cp1255", "cp1256", "cp874"]
 _GUESSES += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
 _LARGER = {"ascii": "", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "gb2312": "gb18030", "gbk": "gb18030"}
 _LARGER |= {"shift_jis": "cp932", "euc_kr": "cp949", "tis-620": "cp874", "iso8859-11": "cp874"}
 _WIDE = ("utf-16", "utf-32")
 _NEVER_UTF8 = ("iso2022", "utf-7", "hz", *_WIDE)  # of 7 bits, or with NUL
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b\b")) + b"\x7f"
-_WESTERN = set("ÀÁÂÃÄÅÆÇÈÉÊËÍÎÏÑÓÔÕÖØÙÚÛÜßàáâãäåæçèéêëíîïñòóôõöøùúûüŒœŸ…‘’“”–—€«»°§£©®™•·´¿¡ºª½²³µ×\xa0")
+_WESTERN = "àáâãäåæçèéêëìíîïñòóôõöøùúûüßœýþð"
+_USUAL = "àáâãäåæçèéêìíîñòóôõöøùúüßœ"  # without those that other sets have in place of Central European letters
+_LATIN = (  # the sets in which Latin alphabets are written, and the letters of those who write in them, likeliest first
+    ("cp1254", "çğıöşü"),
+    ("cp1257", "ąčęėįšųūž"),
+    ("cp1257", "āčēģīķļņšūž"),
+    ("cp1250", "áéíóöőúüű"),
+    ("cp1250", "ăâîşţ"),
+    ("cp1250", "ąćęłńóśźż"),
+    ("cp1250", "áčďéěíňóřšťúůýž"),
+    ("iso8859_2", "ąćęłńóśźż"),
+    ("iso8859_2", "áčďéěíňóřšťúůýž"),
+    ("cp1252", _WESTERN),
+    ("mac_roman", _USUAL),
+    ("cp850", _USUAL),
+)
+_CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяёђѓєѕіїјљњћќўџґ"
+_ALPHABETS = {"cp1251": _CYRILLIC, "mac_cyrillic": _CYRILLIC, "cp1253": "αβγδεζηθικλμνξοπρσςτυφχψωάέήίόύώϊϋΐΰ"}
+_TONE = re.compile("(.)([\u0300\u0301\u0303\u0309\u0323])")  # of Vietnamese: a letter of its own in cp1258
+_TONED = set("aăâeêioôơuưy")
+_ALL_LATIN = 0.95  # of the letters beyond ASCII: a name or a word from elsewhere is in many texts
+_DISTINCT = 3  # letters of an alphabet that shares most of its bytes with others
+_MOST_LETTERS = 2000  # that are looked at
+_SIGNS = set("…‘’“”–—€«»‹›„‚°§£©®™•·´¿¡ºª½²³µ×±\xa0")
+_HIGH = re.compile(r"[^\x00-\x7f]")
 _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
+_SHIFTS = b"\x0e\x0f"
 _END_OF_FILE = b"\x1a"  # of DOS
 LEAST_RUN = 8  # NUL bytes
 TEXT_PER_RUN = 4096  # bytes for each run but the first
-_ISO_2022_JP = re.compile(rb"\x1b\$[@B]")  # to two bytes a letter
+_SEVEN_BITS = {  # what begins letters of two bytes in sets that look like ASCII
+    "iso2022_jp_2": re.compile(rb"\x1b\$[@B]"),
+    "iso2022_kr": re.compile(rb"\x1b\$\)C"),
+    "hz": re.compile(rb"~\{(?:[!-}][!-~])+~\}"),
+}
+_DECLARED = re.compile(  # of XML, style sheets, source code, editors, message catalogues and LaTeX, at the beginning
+    rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)|^@charset\s+["']([\w.:-]+)|coding[:=]\s*([\w.:-]+)"""
+    rb"""|^"Content-Type:[^"]*charset=([\w.:-]+)|^\s*\\(?:usepackage|RequirePackage)\[(\w+)\]\{inputenc\}""",
+    re.MULTILINE,
+)
+_DECLARED_WITHIN = 4096  # bytes
 _NUL_RUN, _NULS = re.compile(rb"\0+"), re.compile("\0+")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # SQLite text ends at NUL; a lone surrogate has no UTF-8
 
@@ -62,6 +98,8 @@ def looks_binary(data: bytes) -> bool:
         if not sample:
             return True
     sample = sample.rstrip(_END_OF_FILE)
+    if _SEVEN_BITS["iso2022_kr"].search(sample):
+        sample = sample.translate(None, _SHIFTS)
     return (len(sample) - len(sample.translate(None, _CONTROL))) * 50 > len(sample)
 
 
@@ -88,15 +126,28 @@ def encoding_of(data: bytes, *, whole: bool) -> tuple[str, bool]:
             return name, True
     if b"\0" in data and (wide := _wide(data[:SAMPLE_BYTES])):
         return wide, False
-    if _ISO_2022_JP.search(data):
-        with suppress(UnicodeError):
-            codecs.getincrementaldecoder("iso2022_jp_2")().decode(data, final=False)
-            return "iso2022_jp_2", False
+    for name, begin in _SEVEN_BITS.items():
+        if begin.search(data):
+            with suppress(UnicodeError):
+                codecs.getincrementaldecoder(name)().decode(data, final=False)
+                return name, False
     try:
         codecs.getincrementaldecoder("utf-8")().decode(data, final=whole)
         return "utf-8", True
     except UnicodeDecodeError:
-        return _guess(data), False
+        declared = _declared(data, whole=whole)
+        return declared or _guess(data), bool(declared)
+
+
+def _declared(data: bytes, *, whole: bool) -> str:
+    """The codec that a text names at its beginning and that it can be read in; "" where there is none."""
+    for found in _DECLARED.finditer(data[:_DECLARED_WITHIN]):
+        codec = _codec(next(filter(None, found.groups())).decode("ascii", "replace"))
+        if codec and not codec.startswith(("utf", *_NEVER_UTF8)):
+            with suppress(UnicodeError):
+                codecs.getincrementaldecoder(codec)().decode(data, final=whole)
+                return codec
+    return ""
 
 
 def decode(data: bytes) -> tuple[str, JsonObject]:
@@ -111,6 +162,8 @@ def decode(data: bytes) -> tuple[str, JsonObject]:
     if mixed is not None:
         note["charset"] = "utf-8"
     text = (data.decode(encoding, "replace") if mixed is None else mixed).removeprefix("\ufeff")
+    if encoding == "cp1258":
+        text = unicodedata.normalize("NFC", text)
     if "\0" in text:
         if encoding.startswith("utf-16"):  # a byte order mark, but not its content
             raise Unreadable("binary file")
@@ -198,11 +251,14 @@ def _guess(data: bytes) -> str:
     sample = data[:SAMPLE_BYTES]
     if _mostly_utf8(sample):
         return "utf-8"
-    if _is_western(sample):
-        return "cp1252"
+    if latin := _latin(sample):
+        return latin
     from charset_normalizer import from_bytes  # 0.1 s to import, and few files need it
 
     best = from_bytes(sample, cp_isolation=_GUESSES).best()
+    if best and best.encoding in _ALPHABETS:  # which have small letters at the same places
+        sets = (best.encoding, *_ALPHABETS)
+        return max(sets, key=lambda name: _share(sample.decode(name, "replace"), _ALPHABETS[name]))
     return best.encoding if best else "cp1252"
 
 
@@ -216,7 +272,7 @@ def _line_by_line(data: bytes) -> str | None:
     broken = [at for at in beyond if "\ufffd" in texts[at]]
     others = [at for at in broken if texts[at].replace("\ufffd", "").isascii()]
     rest = b"\n".join(lines[at] for at in others)
-    if len(broken) == len(beyond) or (2 * len(broken) > len(beyond) and not _is_western(rest)):
+    if len(broken) == len(beyond) or (2 * len(broken) > len(beyond) and _latin(rest) != "cp1252"):
         return None
     codec = _guess(rest)
     for at in others:
@@ -231,9 +287,43 @@ def _mostly_utf8(sample: bytes) -> bool:
     return text.count("\ufffd") * 10 < beyond
 
 
-def _is_western(sample: bytes) -> bool:
-    """Letters of Western European languages occur in short runs between ASCII; Cyrillic, Greek and CJK in long ones."""
+def _latin(sample: bytes) -> str:
+    """The set in which a text of a Latin alphabet is; "" for any other text.
+
+    Letters beyond ASCII occur in short runs there; in Cyrillic, Greek and CJK in long ones.
+    """
+    tones = _TONE.findall(sample.decode("cp1258", "replace"))
+    if len({tone for _, tone in tones}) >= _DISTINCT and all(letter.lower() in _TONED for letter, _ in tones):
+        return "cp1258"
     runs = _HIGH_RUN.findall(sample)
-    high = sample.translate(None, bytes(range(128))).decode("cp1252", "replace")
-    usual = sum(letter in _WESTERN for letter in high)
-    return bool(runs) and usual >= 0.95 * len(high) and len(high) <= 1.5 * len(runs)
+    if not runs or sum(map(len, runs)) > 1.8 * len(runs):
+        return ""
+    western = sample.decode("cp1252", "replace")
+    shares = {}
+    for name, alphabet in _LATIN:
+        text = sample.decode(name, "replace")
+        share = _share(text, alphabet)
+        if alphabet in (_WESTERN, _USUAL):
+            shares[name] = share
+        elif share == 1 and text != western and len(set(_HIGH.findall(text.lower())) & set(alphabet)) >= _DISTINCT:
+            return name
+    best = max(shares, key=shares.__getitem__)
+    return best if shares[best] >= _ALL_LATIN else ""
+
+
+def _share(text: str, alphabet: str) -> float:
+    """The share of the characters beyond ASCII that are where they may be, in a text that has some."""
+    places = list(islice((each.start() for each in _HIGH.finditer(text)), _MOST_LETTERS))
+    return sum(_is_in_place(text, at, alphabet) for at in places) / len(places)
+
+
+def _is_in_place(text: str, at: int, alphabet: str) -> bool:
+    """Whether a character stands where it may: no capital letter after a small one, no sign between letters, and ς at
+    the end of a word.
+    """
+    before, char, after = text[at - 1 : at] if at else "", text[at], text[at + 1 : at + 2]
+    if char in alphabet:
+        return char != "ς" or not after.isalpha()
+    if char.lower() in alphabet:
+        return not before.islower()
+    return char in _SIGNS and (char in "’·´" or not (before.isalpha() and after.isalpha()))

@@ -24,6 +24,13 @@ _MAIL = re.compile(  # fields of mail, with nothing but other fields before
 )
 _MANUAL = re.compile(rb"(?:[.'][^\n]*\n|\s*\n)*?\.(?:TH |Dd |Dt |so man)")  # requests, and the title among them
 DIRECTORY_BYTES = 2**20  # at the end of a zip file: a document has few members, a hostile file half a million
+_BINARY = {  # the first bytes of what is refused by its name
+    b"\xd0\xcf\x11\xe0": "Office 97 to 2003, Outlook: save it as .docx, .xlsx, .pptx or .eml",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"\x1f\x9d": "compressed with compress",
+    b"7z\xbc\xaf": "archive",
+    b"Rar!": "archive",
+}
 _ENTRY = rb"PK\x01\x02.{42}"
 _ZIPPED = {  # the member that identifies the type, in the directory
     re.compile(_ENTRY + rb"word[/\\]document\d*\.xml", re.DOTALL): "docx",
@@ -46,7 +53,8 @@ def kind_of_bytes(path: Path) -> str:
     if head.startswith(b"PK\x03\x04"):
         return _kind_of_zip(path)
     if looks_binary(head):
-        raise Unreadable("binary file")
+        named = (name for begin, name in _BINARY.items() if head.startswith(begin))
+        raise Unreadable(f"binary file ({name})" if (name := next(named, "")) else "binary file")
     if _MAILBOX.match(head):
         return "mbox"
     if _MAIL.match(head):

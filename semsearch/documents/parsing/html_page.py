@@ -9,6 +9,7 @@ and needs 60 MB.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lxml import etree
@@ -25,7 +26,22 @@ _NEVER |= dict.fromkeys(("svg", "map"), "picture")
 _NEVER |= dict.fromkeys(("iframe", "object", "canvas", "audio", "video"), "embedded object")
 _NEVER |= dict.fromkeys(("annotation", "annotation-xml"), "source of a formula")
 _NEVER |= dict.fromkeys(("select", "textarea", "datalist"), "form control")
-_SHOWN_INPUTS = {"text", "search", "submit", "button", "reset", "email", "url", "tel"}
+_SAID = {  # attributes with a text that is no part of the page's
+    "title": "tooltip",
+    "summary": "summary of a table",
+    "abbr": "summary of a table",
+    "alt": "picture",
+    "srcdoc": "embedded object",
+    "alttext": "source of a formula",
+    "content": "structured data",
+    **dict.fromkeys(("value", "placeholder", "label"), "form control"),
+}
+_VALUED = {"input", "option", "param"}  # of others it is a number
+_SILENT = " and ".join(f"name() != '{name}'" for name in ("href", "class", "id", "src", "style"))
+_ATTRIBUTES = etree.XPath(f"descendant-or-self::*/@*[{_SILENT}]")
+_ARIA = re.compile(r"aria-(?:label|description|placeholder|roledescription|valuetext|braillelabel)")
+_DATA = re.compile(r"title|tip|hint|text|label|caption|content|message|placeholder|alt")  # in the names of data-…
+_SPACED = re.compile(r"[^\W\d_]\S*\s+\S*[^\W\d_]")
 _MENU_ROLES = {"navigation", "menu", "menubar"}
 _CONTENT = {"main", "article"}
 _SECTIONS = {*_CONTENT, "section", "aside", "blockquote", "figure", "details", "fieldset", "td"}
@@ -48,11 +64,13 @@ _HEADED = {"div", "section", "aside"}
 _LISTS = {"div", "section", "nav", "p", "ul", "ol", "dl", "table", "aside", "footer"}
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 _SWITCHED = re.compile(
-    r"(?:^|[\s_-])(?:tab-?panel|tab-?pane|tab-?content|panel|collapse|accordion|answer|spoiler|toggle|expand)(?:$|[\s_-])",
+    r"(?:^|[\s_-])(?:tab-?panel|tab-?pane|tab-?content|panel|answer|spoiler|disclosure"
+    r"|(?:collaps|accordion|toggl|expand|foldab|folded)[a-z]*)(?:$|[\s_-])",
     re.I,
 )
 _NOTES = re.compile(r"(?:^|[-_ ])(?:foot|end)-?notes?(?:$|[-_ ])", re.I)
-_LETTER = re.compile(r"[^\W_]")
+_LETTERS = re.compile(r"[^\W_]+")
+_ABBREVIATIONS = {"abbr", "acronym"}
 _ANCHORS = {"¶", "#", "§", "🔗"}  # the text of links from a heading to itself
 _SOFT_HYPHEN = "\u00ad"  # where a word may be divided
 HALF = 0.5
@@ -63,7 +81,7 @@ LEAST_LIST = 100  # letters of a list of links; with shorter ones apart, the htt
 LONGEST_LINK = 120  # letters: a longer one is a teaser
 MOST_ATTRIBUTES = 1000
 _NOFRAMES = re.compile(r"</?noframes\b[^>]*>", re.I)  # what it holds would be raw text
-_LONG_TAG = re.compile(r"<([a-zA-Z][\w:-]*)[^<>]{5000,}")
+_LONG_TAG = re.compile(r"<([a-zA-Z][\w:-]*+)[^<>]{5000,}")
 
 _HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 _BLOCK_TAGS = """
@@ -74,16 +92,13 @@ _BLOCKS = _HEADINGS | set(_BLOCK_TAGS.split())
 _ROWS = {"tr", "table", "caption"}
 _CLOSE_TO_THE_LAST = {"li", "tr", "dd", "figcaption"}
 _LAYOUT = {*_HEADINGS, "table", "pre", "ul", "ol", "dl"}  # a table that contains one of these is there for layout
-_SPACES = re.compile(r"\s+")
 _BREAK = "\0"  # stands for <br>, and never in a page, until a block is whole
 _AROUND_BREAK = re.compile(r" ?\0[ \0]*")
 
 
 def tree(page: str) -> Element:
-    """The <html> element of a page, without comments; for an empty page, an empty one."""
-    parser = etree.HTMLParser(
-        encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, recover=True, huge_tree=True
-    )
+    """The <html> element of a page; for an empty page, an empty one."""
+    parser = etree.HTMLParser(encoding="utf-8", remove_pis=True, no_network=True, recover=True, huge_tree=True)
     page = _LONG_TAG.sub(_with_few_attributes, _NOFRAMES.sub("", page.replace("\0", " ")))
     root = etree.fromstring(page.encode("utf-8", "replace"), parser) if page.strip() else None
     if any(entry.type_name == "ERR_NO_MEMORY" for entry in parser.error_log):
@@ -97,8 +112,9 @@ def _with_few_attributes(tag: re.Match[str]) -> str:
 
 
 class Content:
-    """The content of one page: the element `root`; `dropped`, the elements below it to leave out, each by its kind; and
-    `furniture`, those that lead elsewhere: lists of links, as of contents, neighbours, or a whole site.
+    """The content of one page: the element `root`, from which `comments` are taken out; `dropped`, the elements below
+    it to leave out, each by its kind; and `furniture`, those that lead elsewhere: lists of links, as of contents,
+    neighbours, or a whole site.
 
     Within `main` and `article` only menus and what nobody sees is left out. Elsewhere, a box with a heading of its own
     is content, whatever it is called. Ids leave nothing out, as generators make them of headings; a short box without a
@@ -108,6 +124,9 @@ class Content:
     def __init__(self, root: Element) -> None:
         body = root.find("body")
         self.root = root if body is None else body
+        comments = [comment.text or "" for comment in root.getroottree().xpath("//comment()")]
+        self.comments = [text for text in comments if not text.startswith("?")]  # that begins an XML declaration
+        etree.strip_tags(root, etree.Comment)
         self._sizes = _Sizes(self.root)
         self._switched = _switched(self._sizes.elements)
         self._main = self._find_main()
@@ -147,6 +166,24 @@ class Content:
             ):
                 self.furniture.add(element)
                 below.add(element)
+
+    def said(self) -> Iterator[tuple[str, str]]:
+        """The texts in attributes, each with its kind, but for what abbreviations stand for."""
+        for value in _ATTRIBUTES(self.root):
+            name = value.attrname
+            if name.startswith("data-"):
+                if _DATA.search(name) or _SPACED.search(value):
+                    yield "text for scripts", value
+            elif name.startswith("aria-"):
+                if _ARIA.fullmatch(name):
+                    yield "label for screen readers", value
+            elif kind := _SAID.get(name):
+                element = value.getparent()
+                if (name != "value" or element.tag in _VALUED) and not self._is_meaning(element):
+                    yield kind, value
+
+    def _is_meaning(self, element: Element) -> bool:
+        return element.tag in _ABBREVIATIONS and element not in self.dropped
 
     def _find_main(self) -> Element | None:
         """<main>, or the only <article>, if it has a quarter of the text."""
@@ -257,7 +294,6 @@ class _Sizes:
 
     def __init__(self, root: Element) -> None:
         self.elements = [e for e in root.iter() if isinstance(e.tag, str)]
-        parents = {child: element for element in self.elements for child in element}
         self.letters: dict[Element, int] = dict.fromkeys(self.elements, 0)
         self._linked: dict[Element, int] = dict.fromkeys(self.elements, 0)
         self._links: dict[Element, int] = dict.fromkeys(self.elements, 0)
@@ -265,13 +301,13 @@ class _Sizes:
         for element in reversed(self.elements):
             if element.tag not in _NEVER:
                 self.letters[element] += _letters(element.text)
-            parent = parents.get(element)
             if element.tag in _HEADINGS or element.get("role") == "heading":
                 self._headed.add(element)
             is_link = element.tag == "a" and element.get("href") is not None
             if is_link and self.letters[element] <= LONGEST_LINK and element not in self._headed:
                 self._links[element], self._linked[element] = 1, self.letters[element]
-            if parent is not None:
+            if element is not root:
+                parent = element.getparent()
                 if element in self._headed:
                     self._headed.add(parent)
                 self.letters[parent] += self.letters[element] + _letters(element.tail)
@@ -305,7 +341,7 @@ class _Sizes:
 
 
 def _letters(text: str | None) -> int:
-    return len(_LETTER.findall(text)) if text else 0
+    return sum(map(len, _LETTERS.findall(text))) if text and not text.isspace() else 0
 
 
 def _is_hidden(element: Element) -> bool:
@@ -340,6 +376,10 @@ def _is_anchor(element: Element) -> bool:
 def text_of(content: Content, writer: TextWriter | None = None) -> TextWriter:
     """`writer`, or a new one, with the text and the headings of a page."""
     page = _Page(writer or TextWriter())
+    for comment in content.comments:
+        page.writer.omit("comment", comment)
+    for kind, said in content.said():
+        page.writer.omit(kind, said)
     stack = [("open", "", content.root)]  # no recursion: an element may be nested a thousand deep
     while stack:
         event, text, element = stack.pop()
@@ -350,7 +390,7 @@ def text_of(content: Content, writer: TextWriter | None = None) -> TextWriter:
             if element in content.furniture:
                 page.furniture(begins=False)
         elif element in content.dropped:
-            kind, text = content.dropped[element], "".join([*element.itertext(), element.get("srcdoc", "")]).strip()
+            kind, text = content.dropped[element], "".join(element.itertext()).strip()
             if text and kind != HEAD:
                 page.writer.omit(kind, text)
         elif isinstance(element.tag, str):
@@ -375,14 +415,18 @@ class _Page:
         self._has_text = self._first_row = False
         self._verbatim = 0
         self._brackets: list[tuple[str, str]] = []  # around each open reading
+        self._meaning = ""  # of the open abbreviation
+        self._meanings: set[str] = set()  # that were written
         self._tables: list[bool] = []  # whether each open table is one of data
 
     def start(self, element: Element) -> None:
         tag = element.tag
-        if tag == "img" and (alt := element.get("alt", "?")):
-            self.writer.omit("picture", alt if alt != "?" else "")
-        elif tag == "input" and element.get("type", "text").lower() in _SHOWN_INPUTS:
-            self.writer.omit("form control", element.get("value") or element.get("placeholder") or "")
+        if tag in _ABBREVIATIONS:  # what it stands for follows it once
+            self._meaning = element.get("title", "")
+            self._meaning = "" if self._meaning in self._meanings else self._meaning
+            self._meanings.add(self._meaning)
+        elif tag == "img" and element.get("alt") is None:
+            self.writer.omit("picture")
         elif tag == "rt":  # a reading, which browsers show above the word
             self._brackets.append(
                 ("", "") if element.getnext() is not None and element.getnext().tag == "rp" else ("(", ")")
@@ -407,6 +451,9 @@ class _Page:
                 self._buffer += ["- "] * (tag == "li")
 
     def end(self, tag: str) -> None:
+        if tag in _ABBREVIATIONS and self._meaning:
+            self._buffer.append(f" ({self._meaning})")
+            self._meaning = ""
         if tag == "button":
             self._buffer.append(" ")
         elif tag == "rt":
@@ -436,7 +483,9 @@ class _Page:
         if self._verbatim:
             block = newlines(block).replace(_BREAK, "\n")
         else:
-            block = _AROUND_BREAK.sub("\n", _SPACES.sub(" ", block)).strip()
+            block = " ".join(block.split())
+            if _BREAK in block:
+                block = _AROUND_BREAK.sub("\n", block).strip()
         if block == "-" and not self._verbatim:  # <li><p>: the paragraph belongs to the item
             self._buffer = ["- "]
             return

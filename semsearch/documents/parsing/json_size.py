@@ -7,6 +7,7 @@ from itertools import accumulate
 
 MOST_VALUES = 100_000  # in a record
 MOST_NESTED = 100
+MOST_DIGITS = 400  # of a whole number: to read one takes time that grows with their square
 
 
 def has_too_many_values(raw: bytes, most: int = MOST_VALUES) -> bool:
@@ -18,6 +19,19 @@ def has_too_many_values(raw: bytes, most: int = MOST_VALUES) -> bool:
     if _separators(raw) <= most:
         return False
     return any(counted > most for counted in accumulate(map(_separators, _outside_strings(raw))))
+
+
+def has_longer_number(value: object) -> bool:
+    """Whether there is a whole number of more than MOST_DIGITS digits. Raises RecursionError for very deep nesting.
+
+    >>> has_longer_number([{"a": 10**399}]), has_longer_number([{"a": -(10**400)}])
+    (False, True)
+    """
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return any(map(has_longer_number, value))
+    return isinstance(value, int) and abs(value) >= 10**MOST_DIGITS
 
 
 def is_nested_deeper(value: object, depth: int = MOST_NESTED) -> bool:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
 from semsearch.documents.parsing.records import Enclosed
-from semsearch.documents.parsing.text_writer import TextWriter
-from semsearch.documents.parsing.zipped_xml import Archive
+from semsearch.documents.parsing.text_writer import MOST_PROPERTY, TextWriter, on_one_line
+from semsearch.documents.parsing.zipped_xml import Archive, outermost
 from semsearch.documents.suffixes import LOADERS
 from semsearch.errors import Unreadable
 from semsearch.types import JsonObject
@@ -31,6 +31,9 @@ _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _STRICT = re.compile(rb"""(\bxmlns(?::[\w.-]+)?\s*=\s*["'])http://purl\.oclc\.org/ooxml/(\w+)/""")
 _REFERENCES = {f"{_CHART}chart": f"{R}id", f"{_CHART_EX}chart": f"{R}id", _DIAGRAM: f"{R}dm"}
 _EMBEDDED = {"aFChunk", "oleObject", "package"}
+_OWN_PROPERTIES = {"extendedproperties": "docProps/app.xml", "customproperties": "docProps/custom.xml"}
+_OF_PROGRAM = "{http://schemas.openxmlformats.org/officeDocument/2006/extended-properties}"
+_PEOPLE = {f"{_OF_PROGRAM}Manager": "Manager", f"{_OF_PROGRAM}Company": "Company"}
 GRAPHICS = frozenset(_REFERENCES)
 """Elements that stand for a chart or a diagram, which is a part of its own."""
 FORMULAS = (f"{_MATH}oMathPara", f"{_MATH}oMath")
@@ -54,6 +57,8 @@ class Package(Archive):
         of_file = {relation.kind: relation.part for relation in self.related("").values()}
         self.main = next(filter(self.has, [of_file.get("officeDocument", main)]), main)
         self._properties = of_file.get("core-properties", "docProps/core.xml")
+        kinds = {kind.lower().replace("-", ""): part for kind, part in of_file.items()}
+        self._own = [kinds.get(kind, usual) for kind, usual in _OWN_PROPERTIES.items()]
 
     def data(self, member: str) -> bytes:
         """The content of a member, in the namespaces of Transitional files."""
@@ -72,8 +77,10 @@ class Package(Archive):
         return root
 
     def title_and_properties(self) -> tuple[str, JsonObject]:
-        """As `properties`, in the member that has them."""
-        return self.properties(self._properties)
+        """As `properties`, in the members that have them."""
+        title, about = self.properties(self._properties)
+        own = {name: text for part in self._own for name, text in _own_properties(self.optional_xml(part))}
+        return title, about | ({"properties": own} if own else {})
 
     def related(self, part: str) -> dict[str, Relation]:
         """What a part refers to within the file, by id; "" stands for the file as a whole."""
@@ -84,6 +91,13 @@ class Package(Archive):
             for each in relations
             if each.get("TargetMode") != "External"
         }
+
+    def omit_links(self, part: str, writer: TextWriter) -> None:
+        """Count the addresses beyond the file that links of a part lead to."""
+        folder, name = posixpath.split(part)
+        for each in self.optional_xml(posixpath.join(folder, "_rels", f"{name}.rels")):
+            if each.get("TargetMode") == "External" and _kind(each) == "hyperlink":
+                writer.omit("address of a link", unquote(each.get("Target", "")))
 
     def parts(self, part: str, kind: str) -> list[str]:
         """The parts of a kind that a part refers to; where there are no relations, those beside it with such names."""
@@ -104,6 +118,8 @@ class Package(Archive):
         """The files within the file to which a part refers, where a loader can read them."""
         files = []
         for kind, member in self.related(part).values():
+            if kind == "customXml":  # what content controls show of it is read
+                writer.omit("custom XML data", "".join(self.part(member, writer).itertext()))
             if kind not in _EMBEDDED or not self.has(member):
                 continue
             name = posixpath.basename(member)
@@ -132,6 +148,14 @@ class Package(Archive):
         return part if self.has(part) else unquote(part)
 
 
+def _own_properties(root: Element) -> Iterator[tuple[str, str]]:
+    """The names and values of properties that people have added, and for whom the document was written."""
+    for each in root:
+        name = _PEOPLE.get(each.tag) or each.get("name", "")
+        if name and (text := on_one_line("".join(each.itertext()), MOST_PROPERTY)):
+            yield on_one_line(name), text
+
+
 def _shows_text(alternative: Element) -> bool:
     return any(each.tag in GRAPHICS or (each.text and not each.text.isspace()) for each in alternative.iter())
 
@@ -140,6 +164,23 @@ def _kind(relation: Element) -> str:
     """The last word of its type; without one, the name of the part without its number."""
     target = posixpath.splitext(posixpath.basename(relation.get("Target", "")))[0]
     return posixpath.basename(relation.get("Type", "")) or target.rstrip("0123456789")
+
+
+def omit_drawings(root: Element, space: str, writer: TextWriter) -> None:
+    """Count the pictures below an element, and what shapes are said to show to who cannot see them."""
+    for each in outermost(root, {f"{space}pic", f"{space}cNvPr"}):
+        if each.tag == f"{space}cNvPr":
+            omit_description(each, "description", writer)
+        else:
+            writer.omit("picture")
+            omit_description(each.find(f".//{space}cNvPr"), "picture", writer)
+
+
+def omit_description(element: Element | None, kind: str, writer: TextWriter) -> None:
+    """Count the alternative text of an element, if it has one."""
+    said = [element.get(name, "") for name in ("title", "descr", "alt")] if element is not None else []
+    if any(said):
+        writer.omit(kind, " ".join(said))
 
 
 def paragraphs(root: Element) -> list[str]:

@@ -7,8 +7,10 @@ is left out letter by letter: PDFium takes letters that the box only touches, an
 from __future__ import annotations
 
 import ctypes
+import re
 from bisect import bisect_left
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,13 +21,15 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
     from pypdfium2.raw import FPDF_ANNOTATION
 
-_FREE_TEXT, _WIDGET = 3, 20  # subtypes of annotations
+_LINK, _FREE_TEXT, _WIDGET = 2, 3, 20  # subtypes of annotations
 _REMARKS = {1, *range(4, 16)}  # notes, marked text, lines, stamps, and other drawings
 _PASSWORD = 1 << 13  # a flag of a field
 LEAST_ROWS = 8  # that stand in columns
 LEAST_GAP = 12.0  # points between columns: no line of prose is justified that far
 MOST_COLUMNS = 8
 FILLED = 0.6  # of a column's width is a line of prose
+_SHOWN = re.compile(r"\(((?:[^()\\]|\\.)*)\)\s*(?:Tj|'|\")")  # what a drawing of a button writes
+_SIDES = tuple(ctypes.c_double() for _ in range(4))  # for one thread, as PDFium is: made anew they took half the time
 _XFA = 2  # a form as a program of its own, which PDFium does not run
 
 
@@ -53,8 +57,8 @@ def text_of(page: PdfPage, writer: TextWriter) -> str:
         text_page.close()
 
 
-def added_to(page: PdfPage, pdf: PdfDocument) -> str:
-    """The values of forms on the page and the annotations that have a text, a block each."""
+def added_to(page: PdfPage, pdf: PdfDocument, writer: TextWriter) -> str:
+    """The values of forms on the page and the annotations that have a text, each a block."""
     import pypdfium2.raw as pdfium
 
     blocks = []
@@ -63,8 +67,12 @@ def added_to(page: PdfPage, pdf: PdfDocument) -> str:
         kind = pdfium.FPDFAnnot_GetSubtype(annotation)
         if kind == _WIDGET and pdf.formenv is not None:
             blocks.append(_value(annotation, pdf))
+            _omit_of_field(annotation, pdf, blocks[-1], writer)
         elif kind == _FREE_TEXT:
             blocks.append(_string(annotation, b"Contents"))
+        elif kind == _LINK:
+            writer.omit("tooltip", _string(annotation, b"Contents"))
+            writer.omit("address of a link", _address(annotation, pdf))
         elif kind in _REMARKS and (text := _string(annotation, b"Contents")):
             blocks.append(remark(_string(annotation, b"T"), text))
         pdfium.FPDFPage_CloseAnnot(annotation)
@@ -83,11 +91,12 @@ def _within(text_page: PdfTextPage, box: tuple[float, float, float, float], writ
     import pypdfium2.raw as pdfium
 
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    raw = text_page.raw
     kept, beyond = [], []
     for at in range(text_page.count_chars()):
-        letter = chr(pdfium.FPDFText_GetUnicode(text_page, at))
+        letter = chr(pdfium.FPDFText_GetUnicode(raw, at))
         if not letter.isspace():
-            pdfium.FPDFText_GetCharBox(text_page, at, left, right, bottom, top)
+            pdfium.FPDFText_GetCharBox(raw, at, left, right, bottom, top)
             x, y = (left.value + right.value) / 2, (bottom.value + top.value) / 2
             if not (box[0] <= x <= box[2] and box[1] <= y <= box[3]):
                 beyond.append(letter)
@@ -166,17 +175,21 @@ class _Gap(NamedTuple):
 
 def _gaps(text_page: PdfTextPage, text: str, start: int, end: int) -> list[_Gap]:
     """The spaces of a line that are as wide as those between columns."""
-    spaces = [at for at in range(start + 1, end - 1) if text[at] == " "]
-    gaps = [_Gap(at, _box(text_page, at - 1)[1], _box(text_page, at + 1)[0]) for at in spaces]
-    return [gap for gap in gaps if gap.right - gap.left > LEAST_GAP]
+    gaps, at = [], text.find(" ", start + 1, end - 1)
+    while at >= 0:
+        left, right = _box(text_page, at - 1)[1], _box(text_page, at + 1)[0]
+        if right - left > LEAST_GAP:
+            gaps.append(_Gap(at, left, right))
+        at = text.find(" ", at + 1, end - 1)
+    return gaps
 
 
 def _box(text_page: PdfTextPage, at: int) -> tuple[float, float]:
     """Where a letter begins and ends on its line."""
     import pypdfium2.raw as pdfium
 
-    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
-    pdfium.FPDFText_GetCharBox(text_page, at, left, right, bottom, top)
+    left, right, bottom, top = _SIDES
+    pdfium.FPDFText_GetCharBox(text_page.raw, at, left, right, bottom, top)
     return left.value, right.value
 
 
@@ -191,6 +204,33 @@ def _value(annotation: FPDF_ANNOTATION, pdf: PdfDocument) -> str:
     if pdfium.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD:
         return ""
     return _read(lambda buffer, size: pdfium.FPDFAnnot_GetFormFieldValue(form, annotation, buffer, size))
+
+
+def _omit_of_field(annotation: FPDF_ANNOTATION, pdf: PdfDocument, value: str, writer: TextWriter) -> None:
+    """Count what a field has beside its value: a tooltip, options, a default, and the caption of a button."""
+    import pypdfium2.raw as pdfium
+
+    form = pdf.formenv
+    writer.omit("tooltip", _read(partial(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation)))
+    for at in range(pdfium.FPDFAnnot_GetOptionCount(form, annotation)):
+        option = _read(partial(pdfium.FPDFAnnot_GetOptionLabel, form, annotation, at))
+        writer.omit("option of a field", option if option != value else "")
+    default = _string(annotation, b"DV")
+    writer.omit("default of a field", default if default != value else "")
+    if pdfium.FPDFAnnot_GetFormFieldType(form, annotation) == pdfium.FPDF_FORMFIELD_PUSHBUTTON:
+        shown = _read(partial(pdfium.FPDFAnnot_GetAP, annotation, 0))
+        writer.omit("button", "".join(_SHOWN.findall(shown)))
+
+
+def _address(annotation: FPDF_ANNOTATION, pdf: PdfDocument) -> str:
+    """Where a link leads to, beyond the file; "" within it."""
+    import pypdfium2.raw as pdfium
+
+    action = pdfium.FPDFLink_GetAction(pdfium.FPDFAnnot_GetLink(annotation))
+    size = pdfium.FPDFAction_GetURIPath(pdf, action, None, 0)
+    buffer = ctypes.create_string_buffer(size + 1)
+    pdfium.FPDFAction_GetURIPath(pdf, action, buffer, size)
+    return buffer.value.decode("utf-8", "replace")
 
 
 def _string(annotation: FPDF_ANNOTATION, key: bytes) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from semsearch.documents.parsing.charset import newlines, storable, storable_value
 from semsearch.errors import Unreadable, UsageError, install_command
-from semsearch.types import Document, JsonObject, Metadata, Skipped
+from semsearch.types import Document, Metadata, Skipped
 
 TEXT_FIELDS = ("text", "content", "body", "abstract")
 ID_FIELDS = ("_id", "id")  # BEIR writes _id
@@ -21,8 +21,7 @@ MOST_COLUMNS = 1000  # that are looked at for a name in capitals, in every recor
 NO_FIELD = "no field"  # begins the reason for skipping a record or table without a text
 MOST_DEPTH = 5  # messages attached to messages, and so on; what is deeper is not read
 MAX_RECORD_BYTES = 10 * 2**20  # as the default of --max-file-size: a record is a document like a file
-_INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")  # "007" and a 20-digit number are names, not quantities
-_DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,17})\.\d{1,17}")
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})(\.\d{1,17})?")  # "007" and a 20-digit number are names, not quantities
 
 
 class Place(NamedTuple):
@@ -30,16 +29,6 @@ class Place(NamedTuple):
 
     at: int = 0
     number: int = 0
-
-
-class Span(NamedTuple):
-    """A part of a file: what is after the place `start`, up to byte `end`; None: to the end of the file."""
-
-    start: Place = Place()
-    end: int | None = None
-
-
-WHOLE = Span()
 
 
 class Digest(Protocol):
@@ -94,31 +83,62 @@ class Fields:
         return (self.text,) if isinstance(self.text, str) else self.text or ()
 
 
-def to_document(record: Mapping[str, object], fields: Fields, number: int, file: str) -> Document | Skipped:
+def to_document(record: Mapping[str, object], fields: Fields, number: int | str, file: str) -> Document | Skipped:
     """The document of one record: line or row `number` of `file`, which the reason names where it cannot be read.
 
     The text begins with the title, if there is one. The id is that of the record, else "#number".
     """
-    text_fields = text_fields_of(record, fields)
-    if not text_fields:
+    names = tuple(record)
+    roles = _roles(names, fields) if len(names) <= MOST_COLUMNS else _roles.__wrapped__(names, fields)
+    if not roles.texts and not _is_title_alone(record, roles):
         return Skipped(f"{file}:{number}", no_text_field(record, fields))
-    texts = {name: record[name] for name in text_fields}
+    texts = {name: record[name] for name in roles.texts}
     for name, text in texts.items():
         if not isinstance(text, str) and isinstance(text, Mapping | list | bool):  # the second one is slow
             return Skipped(f"{file}:{number}", f"field {name!r} is not text: {str(text)[:40]}")
-    id_field = fields.id or next((name for name in _named(ID_FIELDS, record) if record[name] not in (None, "")), None)
+    id_field = fields.id or next((name for name in roles.ids if record[name] not in (None, "")), None)
     own_id = f"#{number}" if id_field is None else _id(record.get(id_field))
     if not own_id:
         return Skipped(f"{file}:{number}", f"no id in field {id_field!r}")
     if id_field is not None:
         own_id = fields.id_prefix + own_id
-    title_field = next((name for name in _named((TITLE_FIELD,), record) if name not in texts), "")
-    title = record.get(title_field)
+    title = record.get(roles.title) if roles.title is not None else None
     title = " ".join(title.split()) if isinstance(title, str) else None
     body = "\n\n".join(str(text) for text in texts.values() if text not in (None, ""))
     whole = newlines(f"{title}\n\n{body}" if title else body)
-    meta = _metadata(record, fields, leave={*texts, id_field or "", title_field if title else ""})
+    left = set() if fields.meta else {*texts, id_field, roles.title if title else None}
+    meta = {
+        stored: value if isinstance(value, int) else storable_value(value)
+        for name, stored in roles.meta.items()
+        if (value := record.get(name)) is not None and name not in left
+    }
     return Document(storable(own_id), storable(whole), meta, storable(title) if title else None)
+
+
+def _is_title_alone(record: Mapping[str, object], roles: _Roles) -> bool:
+    """Whether a record has a title, and no other field with words."""
+    others = (value for name, value in record.items() if name != roles.title and name not in roles.ids)
+    has_words = any(isinstance(other, str | list | dict) for other in others)
+    return roles.title is not None and not has_words and isinstance(record[roles.title], str)
+
+
+class _Roles(NamedTuple):
+    """The fields of a record that have its text, may have its id, and may have its title. `meta`: those that are kept
+    beside what these are used for, and the names under which they are stored.
+    """
+
+    texts: tuple[str, ...]
+    ids: list[str]
+    title: str | None
+    meta: dict[str, str]
+
+
+@lru_cache(maxsize=64)  # the records of a file have the same names
+def _roles(names: tuple[str, ...], fields: Fields) -> _Roles:
+    texts = text_fields_of(names, fields)
+    titles = (name for name in _named((TITLE_FIELD,), names) if name not in texts)
+    meta = {name: storable(name) for name in fields.meta or names}
+    return _Roles(texts, _named(ID_FIELDS, names), next(titles, None), meta)
 
 
 def text_fields_of(names: Collection[str], fields: Fields) -> tuple[str, ...]:
@@ -131,11 +151,8 @@ def text_fields_of(names: Collection[str], fields: Fields) -> tuple[str, ...]:
 def _named(usual: tuple[str, ...], names: Collection[str]) -> list[str]:
     """Those of the usual names that there are, else the ones that differ from them in their case."""
     exact = [name for name in usual if name in names]
-    return exact if exact or len(names) > MOST_COLUMNS else _in_other_case(usual, tuple(names))
-
-
-@lru_cache(maxsize=64)  # the rows of a table have the same names
-def _in_other_case(usual: tuple[str, ...], names: tuple[str, ...]) -> list[str]:
+    if exact or len(names) > MOST_COLUMNS:
+        return exact
     lower = {name.lower(): name for name in names}
     return [lower[name] for name in usual if name in lower]
 
@@ -167,17 +184,14 @@ def imported(module: str, needs: str, extra: str) -> ModuleType:
 def number_or_text(text: str) -> str | int | float:
     """`text` as a number where it plainly is one: "12" is 12; "007", "1.10" and "2024-05-01" stay text."""
     word = text.strip()
-    if _INTEGER.fullmatch(word):
-        return int(word) if word != "-0" else text
-    return number if _DECIMAL.fullmatch(word) and repr(number := float(word)) == word else text
+    match = _NUMBER.fullmatch(word)
+    if match is None:
+        return text
+    number = float(word) if match[1] else int(word)
+    return number if repr(number) == word else text
 
 
 def _id(value: object) -> str:
     if isinstance(value, str):
         return value.strip()
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
-
-
-def _metadata(record: Mapping[str, object], fields: Fields, leave: set[str]) -> JsonObject:
-    keep = fields.meta or [name for name in record if name not in leave]
-    return {storable(name): storable_value(record[name]) for name in keep if record.get(name) is not None}

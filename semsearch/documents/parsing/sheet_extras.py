@@ -15,18 +15,20 @@ from html import unescape
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from semsearch.documents.parsing.open_xml import GRAPHICS, Package, R, paragraphs
+from semsearch.documents.parsing.open_xml import GRAPHICS, Package, R, omit_drawings, paragraphs
 from semsearch.documents.parsing.text_writer import TextWriter, remark
 from semsearch.documents.parsing.zipped_xml import Archive
 from semsearch.errors import Unreadable
 from semsearch.types import JsonObject
 
+_OPTIONS = re.compile(rb'<formula1>(?:"|&quot;)([^<]+?)(?:"|&quot;)<')  # of what may be entered in a cell
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _THREADS = "{http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments}"
 _XDR = "{http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing}"
 _OFFICE, _TABLE, _TEXT, _DRAW = (
     f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("office", "table", "text", "drawing")
 )
+_SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
 _CREATOR = "{http://purl.org/dc/elements/1.1/}creator"
 _READ = {"comments", "threadedComment", "drawing"}
 _NOTICE = "[Threaded comment]"  # begins the copy of a thread of comments for older programs
@@ -36,7 +38,9 @@ _FIELDS = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|\d+|[A-Z])')  # fonts, colours, 
 _MOST_REPEATED = 1000  # columns of one value
 _BEYOND_VALUES = (b"<office:annotation", b"<draw:", b'"percentage"', b"-message ")
 _CHECK = re.compile(rb"<(?:\w+:)?dataValidation\b([^<>]*)>")
-_MESSAGE = re.compile(rb"\b(sqref|promptTitle|prompt|errorTitle|error)=(\"[^\"]*\"|'[^']*')")
+_SAID = re.compile(rb"\b(sqref|ref|promptTitle|prompt|errorTitle|error|tooltip)=(\"[^\"]*\"|'[^']*')")
+_LINK = re.compile(rb"<(?:\w+:)?hyperlink\b([^<>]*\btooltip=[^<>]*)>")
+_LITERAL = re.compile(r'"([^"]*)"')
 _NOT_COMPUTED = re.compile(rb"<f\b[^<>]*>([^<]*)</f>(?:<v\s*/>|<v></v>)?</c>")  # by the program that wrote it
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")  # as Excel writes a line end
 
@@ -85,10 +89,16 @@ def _of_excel(package: Package) -> Iterator[tuple[str, Extras]]:
         for part in package.parts(package.main, "person")
         for person in package.optional_xml(part)
     }
-    for sheet in package.xml(package.main).iter(f"{_S}sheet"):
+    workbook = package.xml(package.main)
+    extras = Extras()
+    for named in workbook.iter(f"{_S}definedName"):
+        extras.writer.omit("defined name", "" if "!" in (named.text or "") else f"{named.get('name')} {named.text}")
+    for shown in _formats(package):
+        extras.writer.omit("number format", " ".join(_LITERAL.findall(shown)))
+    for sheet in workbook.iter(f"{_S}sheet"):
         relation = relations.get(sheet.get(f"{R}id", ""))
         if relation is not None and package.has(relation.part):
-            extras = Extras()
+            package.omit_links(relation.part, extras.writer)
             for kind, part in package.related(relation.part).values():
                 root = package.part(part, extras.writer) if kind in _READ else None
                 if root is not None and kind == "drawing":
@@ -97,6 +107,7 @@ def _of_excel(package: Package) -> Iterator[tuple[str, Extras]]:
                     _add_comments(root, names, extras)
             _scan(package.data(relation.part), percents, extras)
             yield sheet.get("name", ""), extras
+            extras = Extras()
 
 
 def _add_comments(root: Element, names: dict[str, str], extras: Extras) -> None:
@@ -120,8 +131,13 @@ def _add_drawings(package: Package, part: str, root: Element, extras: Extras) ->
         graphics = [each for each in anchor.iter() if each.tag in GRAPHICS]
         texts = [package.graphic(each, relations, extras.writer) for each in graphics]
         extras.add_drawing(int(row) if row.isdigit() else 0, paragraphs(anchor) + texts)
-        for _ in anchor.iter(f"{_XDR}pic"):
-            extras.writer.omit("picture")
+        omit_drawings(anchor, _XDR, extras.writer)
+
+
+def _formats(package: Package) -> list[str]:
+    """The formats of numbers that somebody has defined."""
+    styles = package.parts(package.main, "styles")
+    return [each.get("formatCode", "") for part in styles for each in package.optional_xml(part).iter(f"{_S}numFmt")]
 
 
 def _percent_styles(package: Package) -> set[bytes]:
@@ -139,18 +155,22 @@ def _percent_styles(package: Package) -> set[bytes]:
 
 
 def _scan(sheet: bytes, percents: set[bytes], extras: Extras) -> None:
-    """Find cells in percent, notes on what to enter, and what stands above and below the pages, without parsing the
-    sheet.
+    """Find cells in percent, notes on what to enter, tooltips of links, and what stands above and below the pages,
+    without parsing the sheet.
     """
-    for check in _CHECK.finditer(sheet, sheet.rfind(b"</sheetData>")):
-        said = {name: _unescaped(text[1:-1]) for name, text in _MESSAGE.findall(check[1])}
-        place = _row(said.get(b"sqref", "").partition(":")[0].partition(" ")[0])
+    behind = sheet.rfind(b"</sheetData>")
+    for element in (*_CHECK.finditer(sheet, behind), *_LINK.finditer(sheet, behind)):
+        said = {name: _unescaped(text[1:-1]) for name, text in _SAID.findall(element[1])}
+        place = _row((said.get(b"sqref") or said.get(b"ref", "")).partition(":")[0].partition(" ")[0])
         for kind in (b"prompt", b"error"):
             extras.add_comment(place, "", " ".join([said.get(kind + b"Title", ""), said.get(kind, "")]))
-    for match in _PAGE_TEXT.finditer(sheet, sheet.rfind(b"</sheetData>")):
+        extras.add_comment(place, "", said.get(b"tooltip", ""))
+    for match in _PAGE_TEXT.finditer(sheet, behind):
         text = _FIELDS.sub(" ", _unescaped(match[1]))
         if any(map(str.isalpha, text)):
             extras.on_pages[" ".join(text.split())] = None
+    for options in _OPTIONS.findall(sheet, behind):
+        extras.writer.omit("option of a field", _unescaped(options))
     for formula in _NOT_COMPUTED.findall(sheet):
         extras.writer.omit("formula without its value", _unescaped(formula))
     if percents:
@@ -214,6 +234,8 @@ def _add_shapes(element: Element, row: int, extras: Extras) -> None:
             extras.add_drawing(row, _paragraphs(shape))
             for _ in shape.iter(f"{_DRAW}image"):
                 extras.writer.omit("picture")
+            for said in (*shape.iter(f"{_SVG}title"), *shape.iter(f"{_SVG}desc")):
+                extras.writer.omit("description", said.text or "")
 
 
 def _paragraphs(element: Element) -> list[str]:

@@ -8,6 +8,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -29,15 +30,17 @@ from semsearch.documents.parsing.records import (
     to_document,
 )
 from semsearch.documents.parsing.table_rows import Layout, Row, Rows
+from semsearch.documents.parsing.text_writer import letters
 from semsearch.errors import Unreadable
-from semsearch.types import Document, Skipped
+from semsearch.types import Document, Omission, Skipped
 
 TYPED_BYTES = 32 * 2**20  # of a file decide about the types of its columns: half a second
+MOST_ABOVE = 50  # lines above the header of a table, as of a report
 COMPARED = 50  # rows that decide about the delimiter
 _NAMED = re.compile(r'"?sep=(.)"?[\r\n]*', re.I)  # the first line, as Excel reads it
 _TRUTH = {"true": True, "false": False}
 _VERBATIM = {*ID_FIELDS, TITLE_FIELD}
-_NONE = Row(0, [])
+_NONE: Row = (0, [], "")
 
 
 def read(path: Path, fields: Fields, delimiters: str) -> Iterator[Document | Skipped]:
@@ -53,13 +56,13 @@ def read_from(path: Path, fields: Fields, start: Place, digest: Digest, *, delim
     """As `read`, from a place on: see `RecordLoader.read_from`."""
     csv.field_size_limit(max(csv.field_size_limit(), fields.max_bytes))  # of the whole process: it is only ever raised
     with open_regular(path) as file:
-        table = _table(file, delimiters)
+        table = _table(file, delimiters, fields)
         file.seek(0)
         before = hashlib.sha256() if start.at else digest
         before.update(file.read(table.begin.at))
         rows = Rows(file, table, table.begin, before, fields.max_bytes)
         following = iter(rows)
-        columns = _column_names(next(following, _NONE).cells)
+        columns = _column_names(next(following, _NONE)[1])
         check_columns(columns, fields, path.name)
         text = text_fields_of(columns, fields)
         if columns and not text:
@@ -69,11 +72,19 @@ def read_from(path: Path, fields: Fields, start: Place, digest: Digest, *, delim
             rows = Rows(file, table, start, digest, fields.max_bytes)
             following = iter(rows)
         rows.columns = len(columns)
-        for row in following:
-            if reason := row.broken or _excess(row.cells, columns):
-                yield Skipped(f"{path.name}:{row.line}", reason), row.place
-            elif row.cells:
-                yield to_document(_record(columns, row.cells, text, types), fields, row.line, path.name), row.place
+        above = 0 if start.at else letters(table.above)
+        name = path.name
+        for line, cells, broken in following:
+            if reason := broken or (f"more than {MOST_VALUES:,} values" if len(cells) > MOST_VALUES else ""):
+                yield Skipped(f"{name}:{line}", reason), rows.place
+            elif cells:
+                names, kinds = columns, types
+                if len(cells) > len(columns):
+                    names, cells, kinds = _beyond(columns, cells, text, types, table.delimiter)
+                item = to_document(_record(names, cells, text, kinds), fields, line, name)
+                if above and isinstance(item, Document):
+                    item, above = replace(item, omissions=(Omission("text above the table", above),)), 0
+                yield item, rows.place
 
 
 def same_before(path: Path, fields: Fields, start: Place, *, delimiters: str) -> bool:
@@ -81,17 +92,24 @@ def same_before(path: Path, fields: Fields, start: Place, *, delimiters: str) ->
     if start.at >= TYPED_BYTES:
         return True
     with open_regular(path) as file:
-        table = _table(file, delimiters)
+        table = _table(file, delimiters, fields)
     return _types(path, table, fields, start.at) == _types(path, table, fields, TYPED_BYTES)
 
 
-def _excess(cells: list[str], columns: list[str]) -> str:
-    if len(cells) > len(columns):
-        return f"{len(cells)} cells, but the header has {len(columns)}"
-    return f"more than {MOST_VALUES:,} values" if len(cells) > MOST_VALUES else ""
+def _beyond(
+    columns: list[str], cells: list[str], text: tuple[str, ...], types: list[str], delimiter: str
+) -> tuple[list[str], list[str], list[str]]:
+    """The columns, cells and types of a row with more cells than the header: they belong to the text if that is the
+    last column, as nobody has quoted the delimiters in it; else they are columns without a name.
+    """
+    if columns[-1:] == list(text[-1:]):
+        at = len(columns) - 1
+        return columns, [*cells[:at], delimiter.join(cells[at:])], types
+    more = len(cells) - len(columns)
+    return _column_names([*columns, *[""] * more]), cells, [*types, *["text"] * more]
 
 
-def _table(file: BinaryIO, delimiters: str) -> Layout:
+def _table(file: BinaryIO, delimiters: str, fields: Fields) -> Layout:
     """Raises Unreadable for binary content."""
     sample = file.read(SAMPLE_BYTES)
     if looks_binary(sample):
@@ -103,9 +121,33 @@ def _table(file: BinaryIO, delimiters: str) -> Layout:
     begin = 1 if named else 0
     while begin < len(lines) and not lines[begin].strip():
         begin += 1
-    skipped, lines = "".join(lines[:begin]), lines[begin:]
-    place = Place(at + len(skipped.encode(encoding)) if skipped else at, begin)
-    return _quoting(lines, Layout(encoding, named[1] if named else _delimiter(lines, delimiters), place))
+    above = _above(lines[begin:], named[1] if named else delimiters, fields)
+    skipped, text, lines = lines[: begin + above], "".join(lines[begin : begin + above]), lines[begin + above :]
+    place = Place(at + len("".join(skipped).encode(encoding)) if skipped else at, len(skipped))
+    delimiter = named[1] if named else _delimiter(lines, delimiters)
+    return _quoting(lines, Layout(encoding, delimiter, place, above=text))
+
+
+def _above(lines: list[str], delimiters: str, fields: Fields) -> int:
+    """The number of lines of text above a table: each has fewer cells than the header, which names a text."""
+    for delimiter in delimiters:
+        widest = 0
+        for number, line in enumerate(lines[:MOST_ABOVE]):
+            cells = _cells(line, delimiter)
+            if len(cells) > max(widest, 1) and text_fields_of(cells, fields):
+                return number
+            widest = max(widest, len(cells))
+    return 0
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    """The cells of a line by itself, without empty ones at its end."""
+    with suppress(csv.Error, StopIteration):
+        cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
+        while cells and not cells[-1]:
+            cells.pop()
+        return cells
+    return []
 
 
 def _delimiter(lines: list[str], delimiters: str) -> str:
@@ -156,24 +198,25 @@ def _types(path: Path, table: Layout, fields: Fields, most: int) -> list[str]:
     with open_regular(path) as file:
         rows = Rows(file, table, table.begin, _NoDigest(), fields.max_bytes)
         following = iter(rows)
-        columns = _column_names(next(following, _NONE).cells)
+        columns = _column_names(next(following, _NONE)[1])
         rows.columns = len(columns)
         verbatim = {*text_fields_of(columns, fields), fields.id}
         types = ["verbatim" if name in verbatim or name.lower() in _VERBATIM else "" for name in columns]
         open_ = [at for at, kind in enumerate(types) if not kind]
-        for row in following:
-            if not open_ or (row.place and row.place.at > most):
+        for _, cells, _ in following:
+            if not open_ or (rows.at > most and rows.place):
                 break
-            if len(row.cells) > len(columns):  # it is skipped
+            if len(cells) > len(columns):  # nobody knows which of them is one too many
                 continue
             closed = False
             for at in open_:
-                if at >= len(row.cells):  # of a million columns, a short row has a few
+                if at >= len(cells):  # of a million columns, a short row has a few
                     break
-                if cell := row.cells[at].strip():
-                    kind = _type(cell)
-                    types[at] = kind if types[at] in ("", kind) else "text"
-                    closed |= types[at] == "text"
+                if cell := cells[at].strip():
+                    kind = types[at]
+                    if kind != (new := _type(cell)):
+                        types[at] = "text" if kind else new
+                        closed = closed or types[at] == "text"
             if closed:
                 open_ = [at for at in open_ if types[at] != "text"]
     return types
@@ -187,9 +230,9 @@ class _NoDigest:
 
 
 def _type(cell: str) -> str:
-    if cell.lower() in _TRUTH:
-        return "truth"
-    return "text" if isinstance(number_or_text(cell), str) else "number"
+    if not isinstance(number_or_text(cell), str):
+        return "number"
+    return "truth" if cell.lower() in _TRUTH else "text"
 
 
 def _column_names(header: list[str]) -> list[str]:

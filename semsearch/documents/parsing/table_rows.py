@@ -8,7 +8,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import count
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TypeAlias
 
 from semsearch.documents.parsing.records import Digest, Place
 
@@ -22,7 +22,7 @@ class Layout(NamedTuple):
     """How a file is to be read: its columns are the cells of the row at `begin`.
 
     escaped: a quotation mark in a quoted cell is written with a backslash, and so is a backslash, as databases export
-    them. spaced: blanks before a cell are no part of it.
+    them. spaced: blanks before a cell are no part of it. above: the text in lines before the header.
     """
 
     encoding: str
@@ -30,6 +30,7 @@ class Layout(NamedTuple):
     begin: Place
     escaped: bool = False
     spaced: bool = False
+    above: str = ""
 
     def reader(self, lines: Iterable[str], *, strict: bool = False) -> Iterator[list[str]]:
         """The rows of lines that are `plain`."""
@@ -40,21 +41,10 @@ class Layout(NamedTuple):
         return _ESCAPED.sub(lambda pair: _DOUBLED.get(pair[1], pair[0]), line) if self.escaped else line
 
 
-class Row(NamedTuple):
-    """A row; one that cannot be read has no cells."""
-
-    line: int  # where it begins; a quoted cell may have several lines
-    cells: list[str]
-    broken: str = ""
-    place: Place | None = None  # after it, if reading can go on there
-
-
-class _Piece(NamedTuple):
-    """A line of a file; one over the limit comes in several pieces, all but the last one with `more`."""
-
-    text: str | None  # None of a line over the limit
-    raw: bytes = b""
-    more: bool = False
+Row: TypeAlias = tuple[int, list[str], str]
+"""The line where a row begins (a quoted cell may have several); its cells; and why it has none, "" for a good row."""
+_Piece: TypeAlias = tuple[str | None, bytes, bool]
+"""A line of a file, None if it is over the limit; its bytes; and whether more of them follow, in further pieces."""
 
 
 class Rows:
@@ -88,7 +78,17 @@ class Rows:
             while len(cells) > self.columns > 0 and not cells[-1]:  # of a line that ends with delimiters
                 cells.pop()
             cells = cells if any(cells) else []
-            yield Row(line, cells, broken, Place(lines.at, lines.number) if lines.ended else None)
+            yield line, cells, broken
+
+    @property
+    def at(self) -> int:
+        """The bytes before the end of the latest row."""
+        return self._lines.at
+
+    @property
+    def place(self) -> Place | None:
+        """After the latest row, if reading can go on there."""
+        return Place(self._lines.at, self._lines.number) if self._lines.ended else None
 
     def _checked(self) -> Iterator[str]:
         """The lines, with the cells of one with a stray quotation mark in quotation marks of their own."""
@@ -180,10 +180,11 @@ class _Lines:
                 self._at_the_end = True
                 return
             self._ahead.append(piece)
-            if piece.text is None:
+            text, _, _ = piece
+            if text is None:
                 return
-            size += len(piece.text)
-            yield piece.text
+            size += len(text)
+            yield text
 
     def _decoded(self, file: BinaryIO) -> Iterator[_Piece]:
         """Of an encoding whose ends of line are not single bytes: one cannot go on reading."""
@@ -197,20 +198,21 @@ class _Lines:
             while not (whole or line.endswith(("\n", "\r"))) and (line := text.readline(2**20)):
                 pass
             if number >= skipped:
-                yield _Piece(self._plain(line) if whole else None)
+                yield self._plain(line) if whole else None, b"", False
 
     def _split(self, file: BinaryIO) -> Iterator[_Piece]:
         file.seek(self.at)
+        plain, encoding = self._plain, self._encoding
         begun, long = b"", False  # the beginning of a line, or half of its CRLF; whether more of it was left out
         while block := file.read(BLOCK):
             *whole, begun = (begun + block).splitlines(keepends=True)
             for line in whole:
                 over = long or len(line) > self._limit + 2
-                yield _Piece(None if over else self._plain(line.decode(self._encoding, "replace")), line)
+                yield None if over else plain(line.decode(encoding, "replace")), line, False
                 long = False
             if len(begun) > self._limit + 2:
                 half = begun[-1:] if begun.endswith(b"\r") else b""
-                yield _Piece(None, begun.removesuffix(half), more=True)
+                yield None, begun.removesuffix(half), True
                 begun, long = half, True
         if begun or long:
-            yield _Piece(None if long else self._plain(begun.decode(self._encoding, "replace")), begun)
+            yield None if long else plain(begun.decode(encoding, "replace")), begun, False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from semsearch.documents.parsing.charset import storable
@@ -12,11 +12,13 @@ from semsearch.types import Document, Mark, Metadata, Omission
 
 MOST_HEADING = 300  # characters: every passage below it is stored with its heading
 MOST_PROPERTY = 2000  # characters of a description
-PROPERTIES = ("subject", "description", "keywords")
-"""The names in metadata of what a file says about its text."""
+PROPERTIES = ("subject", "description", "keywords", "properties")
+"""The names in metadata of what a file says about its text; the last one has those that people have named."""
+_CODE = re.compile(r"[0-9A-F]{8}-[0-9A-F]{4}-|0x[0-9A-F]{16}|\b[0-9A-F]{32}\b", re.I)  # that a program has written
 _WORD = re.compile(r"\w+")
 _CUT = re.compile(r"\w*\s*(?:\.\.\.|…)$")  # the end of a description that a generator has taken from the text
 _NUMBERS = re.compile(r"\d+")
+ADDRESS = re.compile(r'\bHYPERLINK\s+"([^"]*)"')  # beyond the file, in a field of Word or RTF
 
 
 class TextWriter:
@@ -94,9 +96,10 @@ class TextWriter:
         """Add a table, a line for each row, with the white space in its cells normalised."""
         self.block("\n".join(" | ".join(" ".join(cell.split()) for cell in row) for row in rows))
 
-    def omit(self, kind: str, text: str = "") -> None:
-        """Count `text`, which is left out of the document on purpose, as of this kind."""
-        self._omitted[kind] += letters(text)
+    def omit(self, kind: str, text: str | None = None) -> None:
+        """Count `text`, which is left out of the document on purpose, as of this kind; None: a thing without one."""
+        if text is None or (text and not text.isspace()):
+            self._omitted[kind] += letters(text or "")
 
     def omit_all(self, omissions: Iterable[Omission]) -> None:
         """Count what was left out of a part that was written elsewhere."""
@@ -132,18 +135,29 @@ def described(document: Document) -> Document:
 
     A document without text has none by them either: they are counted.
     """
-    texts = [text for name in PROPERTIES if (text := " ".join(str(document.metadata.get(name, "")).split()))]
+    texts = [text for name in PROPERTIES if (text := _property(document.metadata.get(name, "")))]
     if not texts:
         return document
     if not document.text.strip():
         omission = Omission("description", letters(" ".join(texts)))
         return replace(document, omissions=(*document.omissions, omission))
-    said = _words(f"{document.title} {document.text}")
-    added = "\n\n".join(text for text in dict.fromkeys(texts) if not said.issuperset(_words(_CUT.sub("", text))))
+    words = {text: _words(_CUT.sub("", text)) for text in texts}
+    said = f"{document.title} {document.text}".casefold()
+    repeated = [text for text in words if all(word in said for word in words[text])]
+    there = _words(said) if repeated else set()
+    added = "\n\n".join(text for text in words if text not in repeated or not words[text] <= there)
     if not added:
         return document
     mark = Mark(len(document.text) + 2, furniture=True)
     return replace(document, text=f"{document.text}\n\n{added}", marks=(*document.marks, mark))
+
+
+def _property(value: object) -> str:
+    """A property as a line of text; of several with names those that are for people."""
+    if isinstance(value, Mapping):
+        named = (f"{name}: {inner}" for name, inner in value.items())
+        return "; ".join(each for each in named if not _CODE.search(each))
+    return " ".join(str(value).split())
 
 
 def _words(text: str) -> set[str]:

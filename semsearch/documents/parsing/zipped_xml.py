@@ -22,10 +22,15 @@ _OUT_OF_MEMORY = 1  # XML_ERROR_NO_MEMORY of expat
 _DC = "{http://purl.org/dc/elements/1.1/}"
 _MODIFIED = "{http://purl.org/dc/terms/}modified"
 _CORE = "{http://schemas.openxmlformats.org/package/2006/metadata/core-properties}"
+_META = "{urn:oasis:names:tc:opendocument:xmlns:meta:1.0}"
+_OWN = f"{_META}user-defined"
 _ABOUT = {
     "subject": (f"{_DC}subject",),
     "description": (f"{_DC}description",),
-    "keywords": (f"{_CORE}keywords", f"{_CORE}category", "{urn:oasis:names:tc:opendocument:xmlns:meta:1.0}keyword"),
+    "publisher": (f"{_DC}publisher",),
+    "contributor": (f"{_DC}contributor",),
+    "rights": (f"{_DC}rights",),
+    "keywords": (f"{_CORE}keywords", f"{_CORE}category", f"{_META}keyword"),
 }
 _BY_PROGRAM = re.compile(r"(?:generated|created|exported) (?:by|using|with) [\w -]{1,40}$", re.I)  # no description
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")  # in descriptions of books
@@ -70,14 +75,23 @@ def parsed(data: bytes, kind: str, member: str) -> Element:
 def properties_in(root: Element) -> tuple[str, JsonObject]:
     """As `Archive.properties`, of their element."""
     values = {
-        "author": on_one_line(root.findtext(f".//{_DC}creator")),
+        "author": ", ".join(_said(root, f"{_DC}creator")),
         "date": on_one_line(root.findtext(f".//{_MODIFIED}") or root.findtext(f".//{_DC}date")),
     }
     for name, tags in _ABOUT.items():
-        elements = [each for tag in tags for each in root.iter(tag)]
-        texts = dict.fromkeys(on_one_line(_TAG.sub(" ", each.text or ""), MOST_PROPERTY) for each in elements)
-        values[name] = ", ".join(text for text in texts if text and not _BY_PROGRAM.match(text))
-    return on_one_line(root.findtext(f".//{_DC}title")), {name: value for name, value in values.items() if value}
+        values[name] = ", ".join(text for text in _said(root, *tags) if not _BY_PROGRAM.match(text))
+    about: JsonObject = {name: value for name, value in values.items() if value}
+    own = {on_one_line(each.get(f"{_META}name")): on_one_line(each.text, MOST_PROPERTY) for each in root.iter(_OWN)}
+    if own := {name: text for name, text in own.items() if text}:
+        about["properties"] = own
+    return on_one_line(root.findtext(f".//{_DC}title")), about
+
+
+def _said(root: Element, *tags: str) -> list[str]:
+    """The texts of these elements, each once, without tags in them."""
+    elements = (each for tag in tags for each in root.iter(tag))
+    texts = dict.fromkeys(on_one_line(_TAG.sub(" ", each.text or ""), MOST_PROPERTY) for each in elements)
+    return list(filter(None, texts))
 
 
 def _key(member: str) -> str:

@@ -2,6 +2,7 @@ from .adapting.adaptation import AdaptOptions as AdaptOptions
 from .adapting.adaptation import adapt as adapt
 from .adapting.adaptation import adapt_look as adapt_look
 from .adapting.adaptation import adapt_undo as adapt_undo
+from .adapting.adaptation import adapted_from as adapted_from
 from .adapting.look import AdaptLook as AdaptLook
 from .adapting.report import AdaptReport as AdaptReport
 from .copies import dump as dump

@@ -23,7 +23,7 @@ MOST_LETTERS = 3_000_000  # which the full-text index takes in a second
 
 @contextmanager
 def words_of_files(paths: Sequence[Path], seconds: float) -> Iterator[tuple[Index, int, int]]:
-    """A passing index of the words of files, for searches by keyword; how many files it has, and how many there are.
+    """A passing index of the words of files, for searches by keyword; how many have words, and how many there are.
 
     It has what can be read in so many seconds, at most MOST_LETTERS, small and new files first; a document is one
     passage. What cannot be read is left out. Raises as `Index.sync`.
@@ -33,11 +33,14 @@ def words_of_files(paths: Sequence[Path], seconds: float) -> Iterator[tuple[Inde
     files = ordered((each for each in walked(scopes, roots, options, [], []) if isinstance(each, SourceFile)), ())
     documents: dict[str, Document] = {}
     read, letters, end = 0, 0, math.inf
-    while read < len(files) and letters < MOST_LETTERS and time.monotonic() < end:
-        for document in _documents(files[read]):
+    for file in files:
+        if letters >= MOST_LETTERS or time.monotonic() >= end:
+            break
+        before = letters
+        for document in _documents(file):
             documents[document.id] = document
             letters += len(document.text)
-        read += 1
+        read += letters > before
         end = min(end, time.monotonic() + seconds)  # from the first one on, which loads the loaders
     with scratch_folder() as place, Index.create(place / "words", encoder=None, dimensions=1) as index:
         index.add(documents.values(), vectors=np.ones((len(documents), 1)))

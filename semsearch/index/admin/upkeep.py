@@ -10,9 +10,9 @@ from semsearch import documents as document_files
 from semsearch import settings
 from semsearch.analysis import audit
 from semsearch.chunking.splitter import Splitter
-from semsearch.documents import waiting_vectors
 from semsearch.errors import UsageError
 from semsearch.evaluation.judgements import Judgements
+from semsearch.index.admin import waiting_vectors
 from semsearch.index.index import Index
 from semsearch.index.open_store import encoder_of
 from semsearch.stores import drivers

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from semsearch.serve.bodies import WHOLE, Body, Glob, Name, Several
 from semsearch.serve.bodies import Where as Condition
+from semsearch.stores.entry_checks import LONGEST_TEXT
 from semsearch.types import JsonObject, Mode
 
 MOST_HITS = 50
@@ -101,7 +102,7 @@ class NewDocument(Body):
     """A document."""
 
     id: Annotated[str, Field(min_length=1, max_length=4096)] = Field(description="Its name, unique in the index.")
-    text: Annotated[str, Field(max_length=1_000_000)] = Field(description="Its text, plain or Markdown.")
+    text: Annotated[str, Field(max_length=LONGEST_TEXT)] = Field(description="Its text, plain or Markdown.")
     metadata: JsonObject = Field({}, description="Fields to filter by: texts, numbers, true, false, lists of texts.")
     title: Name | None = None
 
@@ -119,7 +120,7 @@ class Update(Body):
     index: Index = None
     id: Annotated[str, Field(min_length=1, max_length=4096)] = Field(description="Name of the document.")
     metadata: JsonObject | None = Field(None, description="Fields to set; null removes one. Others stay.")
-    text: Annotated[str, Field(max_length=1_000_000)] | None = Field(None, description="The new text.")
+    text: Annotated[str, Field(max_length=LONGEST_TEXT)] | None = Field(None, description="The new text.")
 
 
 class Delete(Body):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from mcp.server.lowlevel import Server
@@ -21,9 +22,10 @@ from semsearch.errors import NotFound
 from semsearch.serve import problems
 from semsearch.serve.access import Token
 from semsearch.serve.app import guarded
+from semsearch.serve.mcp.messages import NoMessage, message
 from semsearch.serve.mcp.options import McpOptions
 from semsearch.serve.problems import Refused
-from semsearch.serve.service import Service
+from semsearch.serve.service import Service, beside
 
 PATH = "/mcp"
 
@@ -62,6 +64,11 @@ def application(server: Server[Any], service: Service, options: McpOptions, toke
             body = await Request(scope, receive).body()
             if has_too_many_values(body):  # one call that reads it would keep all other threads waiting
                 raise HTTPException(413, f"the body has more than {MOST_VALUES:,} values")
+            try:
+                await beside(None, partial(message, body))
+            except NoMessage as error:
+                await JSONResponse(error.answer.model_dump(exclude_unset=True), 400)(scope, receive, send)
+                return
             await manager.handle_request(scope, _again(body, receive), send)
 
     async def alive(_: Request) -> Response:

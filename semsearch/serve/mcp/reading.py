@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from semsearch.errors import NotFound, SemsearchError
+from semsearch.documents.suffixes import page_name
+from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.index import Index
-from semsearch.search.page_names import page_name
 from semsearch.search.query_check import make_query
 from semsearch.search.results_json import hit_object
 from semsearch.serve.mcp import arguments
@@ -55,6 +55,8 @@ def get(ask: Ask, request: arguments.Get) -> JsonObject:
         place = item if "id" in item else _place(index, item["document"], request.start)
     item = answerable(item)
     text = item["text"]
+    if request.start > len(text):
+        raise UsageError(f"start: the text ends at {len(text)}.", "next_start is where the next part begins.")
     kept = {name: item[name] for name in ("id", "document", "metadata", "metadata_left_out") if item.get(name)}
     where = {name: _clipped(place[name]) for name in ("heading", "line", "page") if place.get(name) is not None}
     where["citation"] = _citation({"document": item["document"], **where})

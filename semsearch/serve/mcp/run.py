@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import Any
+from collections.abc import AsyncIterable, Sequence
+from io import StringIO
+from typing import IO, Any
 
 import anyio
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
-from pydantic import ValidationError
 
 from semsearch.errors import SemsearchError
 from semsearch.serve import run
 from semsearch.serve.mcp.http import PATH, application
+from semsearch.serve.mcp.messages import NoMessage, message
 from semsearch.serve.mcp.options import McpOptions
 from semsearch.serve.mcp.server import protocol
 from semsearch.serve.service import Service
@@ -46,9 +44,10 @@ def _stdio(server: Server[Any], service: Service) -> int:
 
     async def serve() -> None:
         service.start()
-        async with stdio_server() as (received, sent), anyio.create_task_group() as tasks:
+        lines, nothing = anyio.wrap_file(_own_input()), anyio.wrap_file(StringIO())
+        async with stdio_server(stdin=nothing) as (ended, sent), ended, anyio.create_task_group() as tasks:
             write, read = anyio.create_memory_object_stream[SessionMessage | Exception]()
-            tasks.start_soon(refusing, received, sent, write)
+            tasks.start_soon(_receive, lines, write, sent)
             await server.run(read, sent, server.create_initialization_options())
 
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -58,25 +57,23 @@ def _stdio(server: Server[Any], service: Service) -> int:
     return 0
 
 
-async def refusing(received: Any, sent: Any, accepted: Any) -> None:
+def _own_input() -> IO[bytes]:
+    """The input of this process, which other code and programs that it starts find at its end."""
+    own = os.fdopen(os.dup(0), "rb", closefd=False)  # a thread that waits for a line still has it at the end
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return own
+
+
+async def _receive(lines: AsyncIterable[bytes], accepted: Any, sent: Any) -> None:
     """Pass on the messages, and answer lines that are none: the package would drop them, and the client would wait."""
     async with accepted:
-        async for item in received:
-            if isinstance(item, Exception):
-                await sent.send(SessionMessage(_refusal(item)))
-            else:
-                await accepted.send(item)
-
-
-def _refusal(error: Exception) -> JSONRPCError:
-    """The answer to a line that is no message, with the id of the request where there is one."""
-    line = next((one["input"] for one in error.errors()), "") if isinstance(error, ValidationError) else ""
-    number = None
-    with suppress(ValueError, TypeError, AttributeError):  # Python reads a surrogate, which the package refuses
-        number = json.loads(line).get("id")
-    wrong = "this line is no message of JSON-RPC in valid Unicode (an unpaired surrogate is no character)."
-    request = number if isinstance(number, int | str) else None
-    return JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=PARSE_ERROR, message=wrong))
+        async for line in lines:
+            try:
+                await accepted.send(SessionMessage(message(line)))
+            except NoMessage as error:
+                await sent.send(SessionMessage(error.answer))
 
 
 def _end(service: Service, number: int) -> None:

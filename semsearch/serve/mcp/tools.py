@@ -14,6 +14,7 @@ from semsearch.errors import UsageError
 from semsearch.serve.bodies import Body
 from semsearch.serve.mcp import arguments, reading, writing
 from semsearch.serve.mcp.callers import Ask
+from semsearch.serve.problems import described
 from semsearch.types import JsonObject
 
 
@@ -72,7 +73,7 @@ def offered(ask: Ask) -> dict[str, Tool]:
 
 def _problems(error: ValidationError) -> str:
     errors = error.errors(include_input=False, include_url=False)
-    lines = dict.fromkeys(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in errors[:5])
+    lines = dict.fromkeys(f"{place or 'arguments'}: {problem}" for place, problem in map(described, errors[:5]))
     return "; ".join(line[:300] for line in lines)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import AsyncIterator, Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Annotated, TypeVar
@@ -18,12 +18,13 @@ from semsearch.errors import NotFound, SemsearchError, Unreadable, UsageError
 from semsearch.index import Index
 from semsearch.serve import problems
 from semsearch.serve.access import Caller
-from semsearch.serve.bodies import AddBody, DeleteBody, DocumentBody, Glob, UpdateBody
+from semsearch.serve.bodies import AddBody, DeleteBody, DocumentBody, Glob, Name, UpdateBody
 from semsearch.serve.problems import Refused
 from semsearch.serve.routes.json_bodies import JsonRoute, json_response, parsed
 from semsearch.serve.service import CallerDep, Service, ServiceDep, beside
 from semsearch.types import Document, JsonObject, SyncReport
 from semsearch.utils.batches import batches
+from semsearch.utils.untrusted import escaped
 
 T = TypeVar("T")
 router = APIRouter(prefix="/indexes/{name}/documents", tags=["documents"], route_class=JsonRoute)
@@ -52,17 +53,22 @@ async def list_documents(
     caller: CallerDep,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     offset: Annotated[int, Query(ge=0)] = 0,
+    after: Annotated[Name, Query(description="Only documents above this id: the last one of the page before.")] = "",
     path: Annotated[Glob | None, Query(description="Only documents whose path matches this glob.")] = None,
 ) -> Response:
     """The documents by id, without their texts. Each hundred is of one moment."""
 
+    def pages(index: Index) -> Iterator[JsonObject]:
+        last, before = after, offset
+        for at in range(0, limit, LISTED):
+            page = index.documents(path=path, after=last, limit=min(LISTED, limit - at), offset=before)
+            if not page:
+                return
+            yield from page
+            last, before = page[-1]["id"], 0
+
     def listed(index: Index) -> JsonObject:
-        pages = (
-            index.documents(path=path, limit=min(LISTED, limit - at), offset=offset + at)
-            for at in range(0, limit, LISTED)
-        )
-        full = itertools.takewhile(bool, pages)  # behind the last page all are empty
-        return {"schema": 1, "index": name, "documents": itertools.chain.from_iterable(full)}
+        return {"schema": 1, "index": name, "documents": pages(index)}
 
     return await _read(service, caller, name, listed)
 
@@ -82,7 +88,7 @@ async def add_documents(name: str, body: AddBody, service: ServiceDep, caller: C
     """
     service.check_batch(body.documents, "documents")
     documents = [one.document() for one in body.documents]
-    report = await _write(service, caller, name, lambda index: index.add(documents, errors="skip"))
+    report = await _write(service, caller, name, lambda index: index.add(documents, errors="skip"), request)
     return _answer(_report(report), request)
 
 
@@ -96,14 +102,15 @@ async def add_documents(name: str, body: AddBody, service: ServiceDep, caller: C
 async def upload_documents(name: str, request: Request, service: ServiceDep, caller: CallerDep) -> Response:
     """Add documents, one JSON object on each line, with the fields id, text, title and metadata; of any number.
 
-    They are stored while the upload goes on. A line that is no document, or one that cannot be stored, is among
-    `skipped` with its number, and the status is 207 then, or 422 where none is stored. When the answer comes, all the
-    others are on disk; an error says how many are.
+    They are stored while the upload goes on; one with the id of an earlier line replaces it, and is `changed`. A line
+    that is no document, or one that cannot be stored, is among `skipped` with its number, and the status is 207 then,
+    or 422 where none is stored. When the answer comes, all the others are on disk; an error says how many are.
     """
     caller.require_index(name)
     caller.require("write")
     total = dict.fromkeys(("added", "changed", "unchanged", "moved", "deleted", "skipped"), 0)
     last: SyncReport | None = None
+    began, warnings = time.perf_counter(), dict[str, None]()
     skipped: list[JsonObject] = []
     upload = _Upload(request, service.options.max_bytes)
     try:
@@ -113,6 +120,7 @@ async def upload_documents(name: str, request: Request, service: ServiceDep, cal
             if batch:
                 last = await _write(service, caller, name, _adding(batch))
                 total = {kind: number + last.document_counts()[kind] for kind, number in total.items()}
+                warnings.update(dict.fromkeys(last.warnings))
                 named += [{**asdict(each), "line": upload.lines.get(each.path)} for each in last.skipped]
             skipped += sorted(named, key=lambda one: one["line"] or 0)[: MOST_NAMED - len(skipped)]
     except HTTPException as error:  # a limit of the gate
@@ -122,23 +130,26 @@ async def upload_documents(name: str, request: Request, service: ServiceDep, cal
         raise
     if last is None and not skipped:
         raise UsageError("the upload has no document.", "Send one JSON object on each line.")
-    report = {} if last is None else _report(last)
-    return _answer({**report, "documents": total, "skipped": skipped}, request)
+    report = {} if last is None else {**_report(last), "warnings": list(warnings)}
+    seconds = round(time.perf_counter() - began, 3)
+    return _answer({**report, "documents": total, "skipped": skipped, "took_s": seconds}, request)
 
 
 @router.patch("/{document:id}")
 async def update_document(
-    name: str, document: str, body: UpdateBody, service: ServiceDep, caller: CallerDep
+    name: str, document: str, body: UpdateBody, service: ServiceDep, caller: CallerDep, request: Request
 ) -> JsonObject:
     """Change keys of a document's metadata, or its text."""
     metadata, text = body.metadata, body.text
     return _report(
-        await _write(service, caller, name, lambda index: index.update(document, metadata=metadata, text=text))
+        await _write(service, caller, name, lambda index: index.update(document, metadata=metadata, text=text), request)
     )
 
 
 @router.delete("/{document:id}")
-async def delete_document(name: str, document: str, service: ServiceDep, caller: CallerDep) -> JsonObject:
+async def delete_document(
+    name: str, document: str, service: ServiceDep, caller: CallerDep, request: Request
+) -> JsonObject:
     """Delete a document."""
 
     def deleted(index: Index) -> int:
@@ -146,15 +157,17 @@ async def delete_document(name: str, document: str, service: ServiceDep, caller:
             raise NotFound(f"index {name} has no document {document!r}.", "It may have been deleted already.")
         return 1
 
-    return {"schema": 1, "index": name, "deleted": await _write(service, caller, name, deleted)}
+    return {"schema": 1, "index": name, "deleted": await _write(service, caller, name, deleted, request)}
 
 
 @router.post("/delete")
-async def delete_documents(name: str, body: DeleteBody, service: ServiceDep, caller: CallerDep) -> JsonObject:
+async def delete_documents(
+    name: str, body: DeleteBody, service: ServiceDep, caller: CallerDep, request: Request
+) -> JsonObject:
     """Delete the documents of `ids`, or all that pass `where`. Unknown ids are left out of the count."""
     service.check_batch(body.ids or (), "ids")
     deleted = await _write(
-        service, caller, name, lambda index: index.delete(body.ids, where=body.where, values=body.values)
+        service, caller, name, lambda index: index.delete(body.ids, where=body.where, values=body.values), request
     )
     return {"schema": 1, "index": name, "deleted": deleted}
 
@@ -169,7 +182,9 @@ async def _read(service: Service, caller: Caller, name: str, call: Callable[[Ind
     return await service.read(work)
 
 
-async def _write(service: Service, caller: Caller, name: str, call: Callable[[Index], T]) -> T:
+async def _write(
+    service: Service, caller: Caller, name: str, call: Callable[[Index], T], request: Request | None = None
+) -> T:
     caller.require_index(name)
     caller.require("write")
 
@@ -177,7 +192,7 @@ async def _write(service: Service, caller: Caller, name: str, call: Callable[[In
         with service.indexes.writing(name) as index:
             return call(index)
 
-    return await service.write(work)
+    return await service.write(work, request)
 
 
 def _adding(batch: Sequence[Document]) -> Callable[[Index], SyncReport]:
@@ -197,7 +212,8 @@ def _answer(report: JsonObject, request: Request) -> Response:
     if any(report["documents"][kind] for kind in ("added", "changed", "unchanged")):
         return json_response(report, 207)
     errors = [{"field": one["path"], "problem": one["reason"]} for one in skipped]
-    wrong = Unreadable(f"{errors[0]['field']}: {errors[0]['problem'].rstrip('.')}.", "No document is stored.")
+    place = escaped(errors[0]["field"])
+    wrong = Unreadable(f"{place}: {errors[0]['problem'].rstrip('.')}.", "No document is stored.")
     return problems.answer(wrong, request.scope, errors=errors, skipped=skipped)
 
 
@@ -253,7 +269,7 @@ class _Upload:
                     self._skip(error.message.rstrip(".").replace("the body", "it", 1))
                 except ValidationError as error:
                     first = error.errors(include_input=False, include_url=False)[0]
-                    self._skip(": ".join([*filter(None, [".".join(map(str, first["loc"]))]), first["msg"]]))
+                    self._skip(": ".join(filter(None, problems.described(first))))
                 else:
                     self.lines[document.id] = self._line
                     documents.append(document)

@@ -23,7 +23,8 @@ from semsearch.utils.batches import batches
 
 router = APIRouter(tags=["search"], route_class=JsonRoute)
 MOST_TOGETHER = 20_000  # hits that all queries of a request cost
-AT_ONCE = 1000  # hits of the queries that are searched before it is seen that nobody waits any more
+AT_ONCE = 100  # hits of the queries that are searched before they are written, and it is seen whether anybody waits
+READING = 1000  # what it costs to read all passages, in hits
 HEADS: WeakKeyDictionary[Index, tuple[int, JsonObject]] = WeakKeyDictionary()  # of open indexes, with their versions
 
 
@@ -54,10 +55,8 @@ async def search(name: str, body: SearchBody, service: ServiceDep, caller: Calle
 
     def searched(index: Index, wanted: Callable[[], bool]) -> Response:
         head = _head(index)
-        answers = []
-        for some in batches(queries, len(queries), weight=_cost, heaviest=AT_ONCE):
-            if wanted():
-                answers += [results_object(results, head) for results in index.search(some)]
+        parts = batches(queries, len(queries), weight=_cost, heaviest=AT_ONCE)
+        answers = (results_object(results, head) for some in parts if wanted() for results in index.search(some))
         return json_response({"schema": 1, "queries": answers})
 
     return await service.search(name, queries, searched, request)
@@ -71,9 +70,9 @@ async def similar(name: str, body: SimilarBody, service: ServiceDep, caller: Cal
 
 
 def _cost(query: QueryBody | Query) -> int:
-    """What a query costs, in hits: its own, those before, those that are read again; a reading of all is a thousand."""
+    """What a query costs, in hits: its own, those before, those that are read again, and a reading of all passages."""
     read_again = 0 if query.rerank is None else query.rerank_depth
-    return query.k + query.offset + read_again + (0 if query.grep is None else AT_ONCE)
+    return query.k + query.offset + read_again + (0 if query.grep is None else READING)
 
 
 def _described(service: Service, name: str) -> JsonObject | None:

@@ -7,33 +7,42 @@ one call.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine, Iterator
+import re
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from fastapi import Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from semsearch.documents.parsing.json_size import MOST_VALUES, has_too_many_values, is_nested_deeper
+from semsearch.documents.parsing.json_size import MOST_DIGITS, MOST_VALUES, has_too_many_values, is_nested_deeper
+from semsearch.serve.opened import LONGEST_ANSWER
 from semsearch.serve.problems import Refused
 from semsearch.serve.service import beside
 from semsearch.types import JsonObject
 
+_CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';]+)""", re.I)
 SHORT = 2**14  # bytes of a body that is read at once: another thread would take longer to begin
-MOST_DIGITS = 400  # of a whole number: to read one takes time that grows with their square
-LONGEST_ANSWER = 2**26  # bytes, besides its longest item
+LONG = 2**20  # characters of a text that is written in several steps
 
 
 class JsonRoute(APIRoute):
-    """A route whose body is read by `parsed`."""
+    """A route whose body is read by `parsed`. A parameter that it does not take, or has twice, is an error."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
+        known = [parameter.alias for parameter in self.dependant.query_params]
 
         async def handled(request: Request) -> Response:
+            given = Counter(name for name, _ in request.query_params.multi_items())
+            if wrong := next((name for name, number in given.items() if number > 1 or name not in known), None):
+                problem = "it is given more than once" if wrong in known else _unknown(known)
+                raise RequestValidationError([{"loc": ("query", wrong[:100]), "msg": problem}])
             return await handle(_JsonRequest(request.scope, request.receive))
 
         return handled
@@ -42,6 +51,9 @@ class JsonRoute(APIRoute):
 class _JsonRequest(Request):
     async def json(self) -> Any:
         body = await self.body()
+        said = _CHARSET.search(self.headers.get("content-type", ""))
+        if said and said[1].lower() not in ("utf-8", "utf8", "us-ascii"):
+            raise HTTPException(422, f"the body says that its charset is {said[1][:40]}; JSON is UTF-8.")
         try:
             return parsed(body) if len(body) <= SHORT else await beside(None, partial(parsed, body))
         except Refused as error:  # FastAPI passes on only this kind
@@ -52,8 +64,13 @@ def parsed(body: bytes) -> Any:
     """The JSON of a body. Raises Refused, 413 for too many values, 422 for what is no JSON."""
     if has_too_many_values(body):
         raise Refused(413, f"the body has more than {MOST_VALUES:,} values.", "Send less at once.")
+    return unbounded(body)
+
+
+def unbounded(body: bytes) -> Any:
+    """A body with any number of values. Raises Refused."""
     try:
-        return json.loads(body.decode(), parse_int=_whole)
+        return json.loads(body.decode(), parse_int=_whole, object_pairs_hook=_members)
     except UnicodeDecodeError as error:
         raise Refused(422, f"the body is not UTF-8 at byte {error.start + 1}.") from None
     except RecursionError:
@@ -62,6 +79,19 @@ def parsed(body: bytes) -> Any:
         raise Refused(422, f"the body is not JSON: {error.msg} at character {error.pos + 1}.") from None
     except ValueError as error:
         raise Refused(422, f"the body has {error}.") from None
+
+
+def _unknown(known: Sequence[str]) -> str:
+    return f"there is no such parameter; this address takes {', '.join(known) or 'none'}"
+
+
+def _members(pairs: Sequence[tuple[str, object]]) -> JsonObject:
+    """An object. Of two members with the same key, most readers drop one without a word."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        key = next(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
+        raise ValueError(f"the key {key[:100]!r} more than once in an object")
+    return members
 
 
 def _whole(digits: str) -> int:
@@ -96,8 +126,12 @@ def answerable(item: JsonObject) -> JsonObject:
 
 
 def _pieces(value: Any) -> Iterator[bytes]:
-    """The JSON of a value; each item of a list of objects or lists, and of an iterator, is a piece of its own."""
-    if isinstance(value, dict) and any(map(_has_items, value.values())):
+    """The JSON of a value; each item of a list of objects or lists, and of an iterator, is a piece of its own.
+
+    So is each long text of an object, which several steps write.
+    """
+    if isinstance(value, dict) and any(_has_items(inner) or _is_long(inner) for inner in value.values()):
+        value = answerable(value)
         mark = b"{"
         for key, inner in value.items():
             yield mark + to_json(key) + b":"
@@ -111,8 +145,15 @@ def _pieces(value: Any) -> Iterator[bytes]:
             yield from _pieces(item)
             mark = b","
         yield b"[]" if mark == b"[" else b"]"
+    elif _is_long(value):
+        parts = (to_json(value[at : at + LONG])[1:-1] for at in range(0, len(value), LONG))
+        yield b"".join([b'"', *parts, b'"'])
     else:
         yield to_json(answerable(value) if isinstance(value, dict) else value)
+
+
+def _is_long(value: object) -> bool:
+    return isinstance(value, str) and len(value) > LONG
 
 
 def _has_items(value: Any) -> bool:

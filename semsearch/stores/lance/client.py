@@ -39,14 +39,15 @@ Dataset: TypeAlias = "LanceDataset"
 Arrow: TypeAlias = Any  # what pyarrow and pylance take and give, without types of their own
 CONFLICT = re.compile("concurrent writer|commit conflict|conflict with|too much write contention", re.IGNORECASE)
 _PLACE = re.compile(r",? ?/[^ ,]*\.rs:[\d:]+")  # where in the library an error was raised
-_MEANINGS = (  # what the library says, the error, what that means at {where}, what to do
+_MEANINGS = (  # what the library says, the error, what that means at {where}, what to do; the first that fits counts
+    (r"No space left|StorageFull", SemsearchError, "there is no room left at {where}.", "Free some, then try again."),
+    (r"Permission denied", SemsearchError, "{where} may not be written to or read by this user.", "Check its rights."),
     (r"SignatureDoesNotMatch|InvalidAccessKeyId|AccessDenied|Forbidden|status code: 403|Unauthorized|credential",
-     SemsearchError, "{where} refuses this user.", "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or log in."),
+     SemsearchError, "{where} refuses this user.",
+     "Set its credentials in the environment, as in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."),
     (r"NoSuchBucket", NotFound, "{where} is not there.", "Create the bucket first."),
     (r"error sending request|Connection refused|dns error|timed? ?out|error trying to connect|Generic \w+ error",
      SemsearchError, "{where} cannot be reached.", "Check the network and the address, then try again."),
-    (r"No space left|StorageFull", SemsearchError, "there is no room left at {where}.", "Free some, then try again."),
-    (r"Permission denied", SemsearchError, "{where} may not be written to or read by this user.", "Check its rights."),
     (r"was not found|Not found: |not found: .*_versions", NotFound, "its table is no longer at {where}.",
      "It may have been removed."),
     (r"[Rr]egex", UsageError, "the path pattern is too long.", "Use a shorter one."),

@@ -6,7 +6,7 @@ with its name once all of it is there, and is found by its link after another ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,7 +23,7 @@ from semsearch.stores.remote import dumps, links
 from semsearch.stores.remote.dumps import dump as dump
 from semsearch.stores.remote.links import Link
 from semsearch.stores.remote.links import accept_loss as accept_loss
-from semsearch.types import SqlRows, SqlValue
+from semsearch.types import SqlRows
 
 Fill: TypeAlias = Callable[[LanceWriter], None]
 _CATALOGUE = pa.schema([pa.field("name", pa.string(), nullable=False, metadata=PRIMARY), ("id", pa.string())])
@@ -66,11 +66,6 @@ def link(location: Path, address: str, /) -> bool:
         stored = address if "://" in address else place.where
         links.write(location, Link(STORE, stored, location.name, identity))
     return identity is not None
-
-
-def unlink(location: Path, /) -> list[str]:
-    """Remove the link; the table stays."""
-    return links.remove(location)
 
 
 def open_reader(location: Path, /) -> LanceReader:
@@ -121,14 +116,7 @@ def salvage(location: Path, /) -> SalvageReader:
     )
 
 
-def sql(
-    location: Path,
-    statement: str,
-    values: Sequence[object] | Mapping[str, object],
-    functions: Mapping[str, Callable[..., SqlValue]],
-    seconds: float,
-    /,
-) -> SqlRows:
+def sql(location: Path, /, *_: object) -> SqlRows:
     """Raises UsageError: the table answers other programs, such as DuckDB."""
     link = links.read(location)
     table = Address.of(link.address).table(link.id)
@@ -138,6 +126,7 @@ def sql(
 
 
 restore = dumps.restoring(create)
+unlink = links.remove  # the table stays
 
 
 def _checked(location: Path, address: str) -> Address:

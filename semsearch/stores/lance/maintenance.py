@@ -38,8 +38,8 @@ def update_indexes(table: Table, space: int, backend: str, when: Rebuild) -> Non
     """Let the indexes follow the rows, where that is due. Raises NotFound, UnknownName."""
     here = SpaceVectors(table, space)
     newer = int(table.now.stats.index_stats("words_idx")["num_unindexed_rows"])
-    if when in ("grown", "doubled") and newer < max(MANY_NEW, table.now.count_rows() - newer):
-        return
+    if when == "doubled" and newer < max(MANY_NEW, table.now.count_rows() - newer):
+        return  # but after "grown" hundreds of questions follow, each of which would read all newer rows
     if newer:
         _optimize(table, table.handle(), merge=False)
     here.update_index(backend, when)

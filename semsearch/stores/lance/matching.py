@@ -1,13 +1,16 @@
 """How Lance finds passages by words: its inverted indexes over terms of our own cutting, ranked by its own BM25.
 
-So a word means the same as in every store, while scores, and with them the order, are the library's: it counts the
-passages of an index at once, and those that are newer than the index by themselves.
+So a word means the same as in every store. The library gives words of many passages more weight than the others do,
+log(1 + x) for their log(x), so that here each of these is weighed down to what it has there. Quoted phrases keep the
+library's weight, and passages that are newer than the index are counted by themselves.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import partial
+from math import log1p
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +19,7 @@ from semsearch.stores.lance.client import Arrow
 from semsearch.stores.lance.client import words_query as q
 from semsearch.stores.lance.rows import KEYWORDS, spaced, terms_of
 from semsearch.stores.lance.table import Row, Table
+from semsearch.stores.sql import bm25
 from semsearch.stores.sql.query_terms import exact_entry, has_cjk
 from semsearch.stores.sql.scored_passages import ScoredPassages
 from semsearch.stores.sql.tokenizer import GRAMS, WORDS
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from semsearch.types import Ids
 
 _COLUMNS = {"passages_fts": ("words", WORDS), "passages_cjk": ("grams", GRAMS)}
+STEPS = 20  # of weights between 0 and 1: words of one weight are one question, and most words have weight 1
 MOST_OF_RUN = 1_000  # passages with a run of one or two letters that are scored
 FEW = 5_000  # passages whose words are read once and counted here: a question to an index takes some milliseconds
 SIMILAR = 64  # passages whose words are looked through for the one that was meant
@@ -35,6 +40,7 @@ class LanceMatching:
     def __init__(self, table: Table, allowed: str) -> None:
         self._table = table
         self._allowed = allowed
+        self._read: dict[int, Row] = {}  # the words of the passages that were scored
 
     def size(self, table: str) -> int:
         condition = "kind = 'passage'" if table == "passages_fts" else "grams IS NOT NULL"
@@ -46,12 +52,14 @@ class LanceMatching:
         }
 
     def _count(self, table: str, phrase: str) -> int:
-        query = _query(table, [phrase])
-        if query is None:
+        column, kind = _COLUMNS[table]
+        terms = terms_of(kind, phrase)
+        if not terms:
             return 0
         if self.size(table) <= FEW:
-            terms = spaced(terms_of(_COLUMNS[table][1], phrase))
-            return sum(terms in one for one in self._texts(table))
+            together = spaced(terms)
+            return sum(together in one for one in self._texts(table))
+        query = q.MatchQuery(terms[0], column) if len(terms) == 1 else q.PhraseQuery(" ".join(terms), column)
         now = self._table.now
         with self._table.explained():
             return int(
@@ -70,12 +78,28 @@ class LanceMatching:
         return self._table.remembered(("texts", table), read)
 
     def best(self, table: str, phrases: Sequence[str], k: int) -> ScoredPassages:
-        query = _query(table, phrases)
-        if query is None or not self.size(table):
+        column, kind = _COLUMNS[table]
+        by_weight, parts = defaultdict[float, list[str]](list), list[Arrow]()
+        for phrase in phrases:
+            terms = terms_of(kind, phrase)
+            if len(terms) == 1:
+                by_weight[self._weight(table, phrase)] += terms
+            elif terms:
+                parts.append(q.PhraseQuery(" ".join(terms), column))
+        parts += [q.MatchQuery(" ".join(words), column, boost=weight) for weight, words in by_weight.items()]
+        if not parts or not self.size(table):
             return ScoredPassages.none()
-        rows = self._scan(["id", "_score"], query, k)
+        query = parts[0] if len(parts) == 1 else q.BooleanQuery([(q.Occur.SHOULD, part) for part in parts])
+        rows = self._scan(["id", "_score", "words", "grams"], query, k)
+        self._read |= {row["id"]: row for row in rows}
         ids: Ids = np.array([row["id"] for row in rows], dtype=np.int64)
         return ScoredPassages.of(ids, np.array([row["_score"] for row in rows], dtype=np.float64))
+
+    def _weight(self, table: str, word: str) -> float:
+        """What a word counts, as a part of what the library gives it."""
+        size, having = self.size(table), self.counts(table, [word])[word]
+        of_library = log1p((size - having + 0.5) / (having + 0.5))
+        return max(1e-6, round(STEPS * bm25.idf(size, having) / of_library) / STEPS)
 
     def scaled(self, part: ScoredPassages, factor: float) -> ScoredPassages:
         return part.scaled(factor)
@@ -88,8 +112,8 @@ class LanceMatching:
         return ids.tolist(), scores.tolist()
 
     def complete(self, ids: Sequence[int], runs: Sequence[str], words: Sequence[str]) -> Iterable[int]:
-        rows = self._table.rows_among(["id", "words", "grams"], "id", ids)
-        return [row["id"] for row in rows if all(_has(row, entry, inside=bool(runs)) for entry in [*runs, *words])]
+        entries = [*runs, *words]
+        return [one for one in ids if all(_has(self._read[one], entry, inside=bool(runs)) for entry in entries)]
 
     def known_terms(self, stem: str, least: int, most: int, start: int = 1) -> list[str]:
         """Beyond FEW passages, those that the library takes for similar."""
@@ -103,16 +127,6 @@ class LanceMatching:
     def _scan(self, columns: Sequence[str], query: Arrow, k: int) -> list[Row]:
         allowed = self._allowed if "_score" in columns else ""
         return self._table.rows(columns, allowed, full_text_query=query, limit=k, prefilter=True)
-
-
-def _query(table: str, phrases: Sequence[str]) -> Arrow:
-    """Passages with any of some words and phrases; None where they have no term."""
-    column, kind = _COLUMNS[table]
-    terms = [found for phrase in phrases if (found := terms_of(kind, phrase))]
-    words = " ".join(one[0] for one in terms if len(one) == 1)
-    parts: list[Arrow] = [q.MatchQuery(words, column)] if words else []
-    parts += [q.PhraseQuery(" ".join(one), column) for one in terms if len(one) > 1]
-    return q.BooleanQuery([(q.Occur.SHOULD, part) for part in parts]) if len(parts) > 1 else next(iter(parts), None)
 
 
 def _vocabulary(texts: Iterable[str]) -> set[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from semsearch.errors import Corrupt
 from semsearch.stores import base, machine_recipes
 from semsearch.stores.filters import is_of_passages
-from semsearch.stores.lance import facets, verification
+from semsearch.stores.lance import verification
 from semsearch.stores.lance.draft import COUNTERS, NONE_YET
 from semsearch.stores.lance.filter_sql import LanceFilters, containing
 from semsearch.stores.lance.matching import LanceMatching
@@ -31,7 +31,7 @@ from semsearch.stores.records import (
     storable,
     text_hash,
 )
-from semsearch.stores.sql import lexical_search
+from semsearch.stores.sql import facet_counts, lexical_search
 from semsearch.stores.sql.database import pieces
 from semsearch.stores.sql.folding import fold
 from semsearch.stores.sql.query_terms import query_terms
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 REPAIR = "Restore a dump, or an earlier version of the table."
 MACHINE = "meta:machine "
+MOST_OWNERS = 100_000  # passages whose documents are remembered, as every search asks for them twice
 ROWS_PER_QUERY = 500  # documents whose rows are read together
 _ROW = (
     "document", "title", "sha256", "meta_sha256", "source", "number", "size", "mtime", "loader", "root", "path",
@@ -219,8 +220,14 @@ class LanceReader(base.BaseReader):
         return [there[number] for number in numbers if number in there]
 
     def owners(self, ids: Sequence[int], *, first: int | None = None, furniture: bool = False) -> dict[int, int]:
-        rows = self.table.rows_among(["id", "number"], "id", list(ids), "furniture" if furniture else "true")
-        return {row["id"]: row["number"] for row in rows}
+        read: dict[int, tuple[int, bool]] = self.table.remembered("owners", dict)
+        owners = {one: known for one in ids if (known := read.get(one))}
+        missing = [one for one in ids if one not in owners]
+        for row in self.table.rows_among(["id", "number", "furniture"], "id", missing):
+            owners[row["id"]] = read[row["id"]] = row["number"], bool(row["furniture"])
+        if len(read) > MOST_OWNERS:
+            read.clear()
+        return {one: number for one, (number, is_furniture) in owners.items() if is_furniture or not furniture}
 
     def vectors(
         self, space: int, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192
@@ -262,7 +269,8 @@ class LanceReader(base.BaseReader):
 
     def facets(self) -> list[Facet]:
         with self.table.snapshot():
-            return facets.facets(self.table)
+            rows = self.table.rows(["metadata", "loader", "mtime"], "kind = 'document'")
+            return facet_counts.counted((row["metadata"], row["loader"], row["mtime"]) for row in rows)
 
     def verify(self, progress: Callable[[Progress], None]) -> list[str]:
         with self.table.snapshot():
@@ -296,7 +304,8 @@ def _row(row: Row) -> DocumentRow:
 def _passage(row: Row) -> StoredPassage:
     place = {"start": row["starts"], "end": row["ends"], "metadata": json.loads(row["metadata"]), "root": _root(row)}
     names = ("id", "document", "text", "page", "line", "heading", "title", "path")
-    return StoredPassage(**{name: row[name] for name in names}, **place)
+    size = len(row["text"]) + len(row["metadata"])
+    return StoredPassage(**{name: row[name] for name in names}, **place, characters=size)
 
 
 def _root(row: Row) -> str | None:

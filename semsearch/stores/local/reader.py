@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Any
 from semsearch import vector_index
 from semsearch.errors import Corrupt
 from semsearch.stores.local.database import sqlite
+from semsearch.stores.local.database.checksums import NOTES, first_passage_crc, passage_crc
 from semsearch.stores.local.database.connection import Connection
-from semsearch.stores.local.database.row_checksums import NOTES, first_passage_crc, passage_crc
-from semsearch.stores.local.database.schema import CHECKSUMS, FURNITURE, TEXT, as_indexed, document_text
+from semsearch.stores.local.database.schema import CHECKSUMS, FURNITURE, TEXT, document_text
 from semsearch.stores.local.filtering import facets
 from semsearch.stores.local.filtering.allowed import AllowedIds, RecentFilters
-from semsearch.stores.local.full_text.matching import Fts5Matching, containing
+from semsearch.stores.local.full_text.matching import Fts5Matching, as_indexed, containing
 from semsearch.stores.local.full_text.postings import Postings
 from semsearch.stores.local.location import require_store
-from semsearch.stores.local.vectors.space_vectors import SpaceVectors
-from semsearch.stores.local.vectors.vector_rows import VectorRows
+from semsearch.stores.local.space_vectors import SpaceVectors, VectorRows
 from semsearch.stores.protocol import Dense, of_this_store
 from semsearch.stores.sql.reader import SqlReader
 from semsearch.utils.late_numpy import np

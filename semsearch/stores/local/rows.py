@@ -8,15 +8,13 @@ changed since.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from semsearch.stores.entry_checks import furniture, keywords
+from semsearch.stores.local.database.checksums import COLUMNS, passage_crc, vector_crc
 from semsearch.stores.local.database.connection import Connection
-from semsearch.stores.local.database.row_checksums import COLUMNS, passage_crc
-from semsearch.stores.local.database.schema import FLOAT16, FLOAT16_BYTES, INDEXED_TEXT, body, vector_crc
+from semsearch.stores.local.database.schema import FLOAT16, INDEXED_TEXT, body
 from semsearch.stores.local.full_text.segments import last_sealed
 from semsearch.stores.records import Entry
 from semsearch.stores.sql.folding import fold
@@ -78,9 +76,7 @@ class RowWriter:
         for table, columns, words, only in FULL_TEXT:
             new = f"SELECT id, {words} FROM passages WHERE id >= ? {only} ORDER BY id"
             self._db.execute(f"INSERT INTO {table} (rowid, {columns}) {new}", (first,))
-        if passages:
-            vectors = np.concatenate([entry.vectors for entry in entries])
-            self.insert_vectors(space, [first + at for at in range(len(passages))], vectors)
+        self.insert_vectors(space, range(first, first + len(passages)), [entry.vectors for entry in entries])
         self.count_vectors(space, len(passages))
         self._db.add("documents", len(documents))
         self._db.add("passages", len(passages))
@@ -98,11 +94,10 @@ class RowWriter:
     def count_vectors(self, space: int, change: int) -> None:
         self._db.execute("UPDATE spaces SET vectors = vectors + ? WHERE id = ?", (change, space))
 
-    def insert_vectors(self, space: int, passages: Sequence[int], vectors: Vectors) -> None:
-        width = vectors.shape[1] * FLOAT16_BYTES
-        packed = vectors.astype(FLOAT16).tobytes()
-        blobs = (packed[at : at + width] for at in range(0, len(packed), width))
-        rows = [(row_id, space, vector_crc(row_id, blob), blob) for row_id, blob in zip(passages, blobs, strict=True)]
+    def insert_vectors(self, space: int, passages: Sequence[int], vectors: Iterable[Vectors]) -> None:
+        """`vectors`: several arrays, together with a row for each passage. They are packed one by one."""
+        blobs = (row.tobytes() for some in vectors for row in some.astype(FLOAT16))
+        rows = ((row_id, space, vector_crc(row_id, blob), blob) for row_id, blob in zip(passages, blobs, strict=True))
         self._db.execute_many("INSERT INTO vectors (passage, space, crc, vector) VALUES (?, ?, ?, ?)", rows)
 
     def next_id(self, table: str) -> int:

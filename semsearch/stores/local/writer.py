@@ -12,16 +12,16 @@ import numpy as np
 
 from semsearch.errors import SemsearchError
 from semsearch.stores.entry_checks import checked
-from semsearch.stores.local.database import row_checksums, sqlite
+from semsearch.stores.local.database import checksums, sqlite
+from semsearch.stores.local.database.checksums import NOTES
 from semsearch.stores.local.database.connection import Connection
-from semsearch.stores.local.database.row_checksums import NOTES
 from semsearch.stores.local.database.steps import Steps, watched
 from semsearch.stores.local.full_text import sealing
 from semsearch.stores.local.location import require_store
 from semsearch.stores.local.reader import LocalReader
 from semsearch.stores.local.rows import FULL_TEXT, RowWriter
-from semsearch.stores.local.vectors.space_vectors import SpaceVectors
-from semsearch.stores.local.vectors.space_vectors import sweep as sweep_caches
+from semsearch.stores.local.space_vectors import SpaceVectors
+from semsearch.stores.local.space_vectors import sweep as sweep_caches
 from semsearch.stores.records import Entry, Source, to_json
 from semsearch.stores.sql.rows import notes_value, source_values
 from semsearch.stores.sql.writer import SqlWriter
@@ -134,7 +134,7 @@ class LocalWriter(SqlWriter):
         self._db.execute("DELETE FROM recipe")
         rows = [(key, to_json(value)) for key, value in recipe.items()]
         self._db.execute_many("INSERT INTO recipe (key, value) VALUES (?, ?)", rows)
-        row_checksums.renew(self.connection.raw, "recipe", "true")
+        checksums.renew(self.connection.raw, "recipe", "true")
 
     def compact(self, progress: Callable[[Progress], None] = lambda _: None) -> None:
         """Needs as much disk space again for a moment."""
@@ -183,7 +183,7 @@ class LocalWriter(SqlWriter):
             passages = np.asarray(ids, dtype=np.int64)[there].tolist()
             before = f"DELETE FROM vectors WHERE space = ? AND passage {self._db.among}"
             replaced = self._db.execute(before, (space, self._db.packed(passages)))
-            self._rows.insert_vectors(space, passages, rows[there])
+            self._rows.insert_vectors(space, passages, [rows[there]])
             self._rows.count_vectors(space, len(passages) - replaced)
             for record in here.caches():
                 if record.highest_id >= min(passages, default=record.highest_id + 1):  # it would never find them

@@ -8,11 +8,11 @@ from .collection import remove as remove
 from .collection import rename as rename
 from .collection import restore as restore
 from .collection import salvage as salvage
+from .collection import sql as sql
 from .collection import unlink as unlink
 from .location import exists as exists
 from .location import identity as identity
 from .location import names as names
-from .query import sql as sql
 from .reader import PostgresReader as PostgresReader
 from .server.client import check_installation as check_installation
 from .writer import PostgresWriter as PostgresWriter

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from semsearch.stores.sql.filters import SQL
     from semsearch.types import Ids
 
-MOST_LOADED = 200_000  # ids that are fetched once and compared here
-
 
 class AllowedPassages:
     """The passages that pass: the SELECT `sql` with its `values`, and their number."""
@@ -36,11 +34,9 @@ class AllowedPassages:
 
     def inside(self, ids: Ids) -> NDArray[np.bool_]:
         """(n,) whether each of `ids` passes."""
-        if len(self) > MOST_LOADED:
-            sql = f"SELECT id FROM unnest(?::bigint[]) id WHERE id IN ({self.sql})"
-            return np.isin(ids, _array(self._connection.rows(sql, [ids.tolist(), *self.values])))
         if self._ids is None:
-            self._ids = _array(self._connection.rows(self.sql, self.values))
+            rows = self._connection.rows(self.sql, self.values)
+            self._ids = np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
         return np.isin(ids, self._ids)
 
 
@@ -59,7 +55,3 @@ def allowed(connection: Connection, condition: Filter | None, must: Sequence[str
 def _containing(entry: str) -> SQL:
     condition, values = contains(entry)
     return f"SELECT passage FROM words WHERE {condition}", values
-
-
-def _array(rows: Sequence[tuple[int]]) -> Ids:
-    return np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))

@@ -25,6 +25,7 @@ from semsearch.stores.remote import dumps, links
 from semsearch.stores.remote.dumps import dump as dump
 from semsearch.stores.remote.links import Link
 from semsearch.stores.remote.links import accept_loss as accept_loss
+from semsearch.types import SqlRows
 
 Fill: TypeAlias = Callable[[PostgresWriter], None]
 LOCK_SECONDS = 10  # that a rename or removal waits for those who are at work
@@ -88,11 +89,6 @@ def link(location: Path, address: str, /) -> bool:
     return True
 
 
-def unlink(location: Path, /) -> list[str]:
-    """Remove the link; the server keeps the collection."""
-    return links.remove(location)
-
-
 def open_reader(location: Path, /) -> PostgresReader:
     """Raises NotFound, Corrupt, SemsearchError for a newer schema or a server that does not answer."""
     return PostgresReader(Connection(location, links.read(location), write=False))
@@ -137,7 +133,16 @@ def salvage(location: Path, /) -> SalvageReader:
     )
 
 
+def sql(location: Path, /, *_: object) -> SqlRows:
+    """Raises UsageError: the server answers SQL by itself, with the rights of who asks."""
+    link = links.read(location)
+    view = f"{schema.quoted(schema.schema_name(link.collection))}.documents_view"
+    reason = f"index {location.name} is on a PostgreSQL server, which answers SQL by itself."
+    raise UsageError(reason, f"Ask it with psql, for example: SELECT * FROM {view}")
+
+
 restore = dumps.restoring(create)
+unlink = links.remove  # the server keeps the collection
 
 
 def _checked(location: Path, address: str) -> Server:

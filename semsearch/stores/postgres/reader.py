@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from semsearch.stores import machine_recipes
-from semsearch.stores.postgres import facets, verification
+from semsearch.stores.postgres import verification
 from semsearch.stores.postgres.allowed import AllowedPassages, allowed
 from semsearch.stores.postgres.filter_sql import PostgresFilters
 from semsearch.stores.postgres.full_text.matching import PostgresMatching
@@ -14,6 +14,7 @@ from semsearch.stores.postgres.server.connection import Connection
 from semsearch.stores.postgres.server.schema import MACHINE
 from semsearch.stores.postgres.space_vectors import SpaceVectors
 from semsearch.stores.protocol import Allowed, Dense, of_this_store
+from semsearch.stores.sql import facet_counts
 from semsearch.stores.sql.reader import SqlReader
 from semsearch.utils.strength import NullDistribution
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from semsearch.stores.records import Space
     from semsearch.types import Facet, Ids, JsonObject, Progress, Vectors
 
+_FACETS = "SELECT d.metadata, s.loader, s.mtime_ns FROM documents d LEFT JOIN sources s ON s.id = d.source"
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
            WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND c.relkind = 'r'"""
 
@@ -97,7 +99,7 @@ class PostgresReader(SqlReader):
 
     def facets(self) -> list[Facet]:
         with self._db.snapshot():
-            return facets.facets(self.connection)
+            return facet_counts.counted(self._db.rows(_FACETS))
 
     def verify(self, progress: Callable[[Progress], None]) -> list[str]:
         with self._db.snapshot():

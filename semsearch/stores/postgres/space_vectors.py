@@ -24,7 +24,6 @@ M, EF_CONSTRUCTION = 16, 128  # edges of a node, and candidates while it is inse
 LEAST_MEMORY, MOST_MEMORY = 64, 1024  # megabytes of the server while an index is built
 LEAST_EF, MOST_EF = 400, 1_000  # candidates of a search: 99.6 % of the ten nearest of 29,333; the second is the limit
 BREADTH = 4  # candidates for each hit
-IDS_PER_QUERY = 100_000
 _MEMORY = "pg_size_bytes(current_setting('maintenance_work_mem')) / 1048576"
 
 
@@ -65,11 +64,7 @@ class SpaceVectors(RemoteVectors[AllowedPassages]):
 
     def ids(self) -> Ids:
         """The passages with a vector, ascending."""
-        sql = f"SELECT passage FROM {self.table} WHERE passage > ? ORDER BY passage LIMIT ?"
-        parts = [np.zeros(1, np.int64)]
-        while rows := self._db.rows(sql, (int(parts[-1][-1]), IDS_PER_QUERY)):
-            parts.append(np.array(rows, dtype=np.int64)[:, 0])
-        return np.concatenate(parts)[1:]
+        return self._db.ids(self.table, "passage")
 
     def vectors(self, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192) -> Iterator[tuple[Ids, Vectors]]:
         """(passage ids (m,) ascending, their unit vectors (m, dim)) in pieces of at most `chunk`."""

@@ -152,8 +152,7 @@ def rename(location: Path, target: Path) -> None:
     """Give the link another name; the collection keeps its own. Raises NotFound, UsageError for a target in use."""
     if not (location / FILE).is_file():
         raise _missing(location)
-    if target.exists() and not target.samefile(location):
-        raise UsageError(f"an index or file called {target.name!r} already exists.", "Choose another name.")
+    check_target(location, target)
     try:
         location.rename(target)
         sync_folder(target.absolute().parent)

@@ -1,10 +1,17 @@
-"""Facets out of counts of the metadata, the same for every store: a store counts keys, types and values."""
+"""Facets out of counts of the metadata, the same for every store.
+
+A local store counts keys, types and values by itself; those of others are counted here (`counted`).
+"""
 
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from datetime import date
-from typing import Literal, NamedTuple
+from datetime import date, datetime
+from itertools import chain
+from typing import Any, Literal, NamedTuple
 
 from semsearch.types import Facet
 
@@ -12,6 +19,8 @@ MOST_VALUES = 40  # listed for one key; a key with more of them is filtered by a
 MOST_KEYS = 24
 
 Kind = Literal["number", "date", "words", "list", "flag", "text"]
+_ISO = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TYPES = {int: "integer", float: "real", str: "text", list: "array", dict: "object"}
 
 
 class KeyCount(NamedTuple):
@@ -56,6 +65,40 @@ def facets(
     made = [_facet(key, kind, rows[key], values.get(key, ())) for key, kind in kinds.items()]
     best = sorted((each for each in made if each), key=lambda each: (-each.documents, each.key))
     return [*_builtin(loaders, days), *best[:MOST_KEYS]]
+
+
+def counted(documents: Iterable[tuple[str, str | None, int | None]]) -> list[Facet]:
+    """The same of documents, each its metadata as JSON, its loader, and the time of its file in nanoseconds."""
+    values: defaultdict[tuple[str, str], list[Any]] = defaultdict(list)
+    loaders: Counter[str] = Counter()
+    days: list[str] = []
+    for packed, loader, mtime in documents:
+        metadata = json.loads(packed)
+        for key, value in metadata.items():
+            if value is not None:
+                kind = str(value).lower() if isinstance(value, bool) else _TYPES[type(value)]
+                values[key, kind].append(value)
+        loaders.update([loader] if loader else [])
+        own = metadata.get("date")
+        if isinstance(own, str) and _ISO.match(own):
+            days.append(own[:10])
+        elif mtime is not None:
+            days.append(datetime.fromtimestamp(mtime / 1e9).date().isoformat())
+
+    def values_of(kind: str, keys: list[str]) -> Iterable[tuple[str, str, int]]:
+        for key in keys:
+            listed = values[key, "text"] if kind == "words" else chain.from_iterable(values[key, "array"])
+            counts = Counter(value for value in listed if isinstance(value, str))
+            yield from ((key, value, count) for value, count in counts.items())
+
+    counts = [_key_count(key, kind, of_key) for (key, kind), of_key in sorted(values.items())]
+    return facets(counts, values_of, list(loaders.items()), (min(days, default=None), max(days, default=None)))
+
+
+def _key_count(key: str, kind: str, values: list[Any]) -> KeyCount:
+    plain = values if kind in ("integer", "real", "text") else [json.dumps(value) for value in values]
+    dates = sum(_ISO.match(value) is not None for value in values) if kind == "text" else 0
+    return KeyCount(key, kind, len(values), len(set(plain)), min(plain), max(plain), dates)
 
 
 def _kind(rows: Sequence[KeyCount]) -> Kind | None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache, partial, reduce
+from functools import cache, lru_cache, partial, reduce
 from itertools import accumulate, islice
 from operator import or_
 from typing import Protocol, Self, TypeVar
@@ -97,10 +97,13 @@ def search(matching: Matching[P], words: Sequence[str], k: int) -> Lexical:
     """The k best passages by the informative ones of `words`, ties by id. One of the words is enough.
 
     Words in more than half of the passages are uninformative and left out while others match, function words of English
-    wherever there are others. Forms of a word count as the word. A coverage of 1 is the bm25 of a passage of average
-    length that has every word once, and in unspaced scripts, where words are not known, every trigram; one that no
-    passage has lowers it most. A query of function words alone says nothing: passages are found and cover none of it.
+    and question words of any language wherever there are others. Forms of a word count as the word. A coverage of 1 is
+    the bm25 of a passage of average length that has every word once, and in unspaced scripts, where words are not
+    known, every trigram; one that no passage has lowers it most. A query of function words alone says nothing: passages
+    are found and cover none of it.
     """
+    is_empty = _is_empty(words)
+    words = _telling(words)
     runs = [word for word in words if has_cjk(word)]
     spaced = [word for word in words if not has_cjk(word)]
     if not runs:
@@ -116,7 +119,7 @@ def search(matching: Matching[P], words: Sequence[str], k: int) -> Lexical:
     if has_short := any(len(run) < 3 for run in runs):  # what a letter or two tell is not known
         whole = max(whole, *scores, 0.0)
     coverage = [min(1.0, score / whole) for score in scores]
-    if _is_empty(words):
+    if is_empty:
         return Lexical(ids, scores, [0.0] * len(ids), frozenset(), corrected)
     absent = () if has_short else _absent_names(matching, counts, whole)
     return Lexical(ids, scores, coverage, _complete(matching, ids, runs, counts), corrected, absent)
@@ -128,10 +131,47 @@ def _inflected(words: tuple[str, ...]) -> bool:
     return not detection.is_readable(" ".join(words), [ENGLISH])
 
 
+def _telling(words: Sequence[str]) -> list[str]:
+    """The words of a query without those that any question has, in languages other than English; all where there are no
+    others.
+    """
+    return _without_question(words) or list(words)
+
+
+def _without_question(words: Sequence[str]) -> list[str]:
+    query = " ".join(words)
+    parts = (_unspaced_question().split(word) if has_cjk(word) else [word] for word in words)
+    return [part for some in parts for part in some if part and not _asks(part.lower(), query)]
+
+
+def _asks(word: str, query: str) -> bool:
+    """Whether a word only makes a question of the `query`."""
+    anywhere, in_one = _question_words()
+    if word in anywhere or word not in in_one:
+        return word in anywhere
+    likely = detection.likely(query, detection.NAMES)
+    return ENGLISH not in likely and not in_one[word].isdisjoint(likely)
+
+
+@cache
+def _question_words() -> tuple[frozenset[str], dict[str, set[str]]]:
+    """Those of any language, folded; and those of some, each with these languages."""
+    in_one: dict[str, set[str]] = {}
+    for language, words in stop_words.QUESTION_IN.items():
+        for word in fold(words).split():
+            in_one.setdefault(word, set()).add(language)
+    return frozenset(fold(stop_words.QUESTION).split()), in_one
+
+
+@cache
+def _unspaced_question() -> re.Pattern[str]:
+    return re.compile(stop_words.QUESTION_UNSPACED)
+
+
 def _is_empty(words: Sequence[str]) -> bool:
     """Whether a query has function words alone."""
     function_words = stop_words.MULTILINGUAL if _inflected(tuple(words)) else stop_words.ENGLISH
-    return all(word.lower() in function_words for word in words)
+    return all(word.lower() in function_words for word in _without_question(words))
 
 
 def nothing() -> Lexical:
@@ -145,7 +185,7 @@ def spans(text: str, query: str) -> tuple[tuple[int, int], ...]:
     FTS5 itself finds them, with the tokenizer of the index, so that the marked words are the words found. Function
     words of English are marked only where the query has no others.
     """
-    words, plain = query_terms(fold(query)), folded(text)
+    words, plain = _telling(query_terms(fold(query))), folded(text)
     places = [span for word in words if has_cjk(word) for span in _run_spans(plain.text, word)]
     spaced = [word for word in words if not has_cjk(word)]
     informative = [word for word in spaced if word.lower() not in stop_words.QUERY]

@@ -10,12 +10,16 @@ from semsearch.utils.languages.writing_systems import CJK
 
 MOST_READ = 400  # distinct words of a query that are counted, up to 1 ms each; of a longer query the first ones
 MOST_PHRASES = 8  # that are demanded; a text with more quotations is no question
+MOST_BESIDE = 12  # words beside demanded phrases; what is quoted in a longer text is a title or a manner of speaking
 LONGEST_PHRASE = 20  # words, and characters of a CJK run; longer ones are taken apart
 
 RUN = re.compile(f"([{CJK}]+)")  # compiled once: 2 ms
 _PHRASE = re.compile(r"[\"“”„«»「」『』]([^\"“”„«»「」『』]+)[\"“”„«»「」『』]")
 _DEMANDED = re.compile(
     r"""(?<!\w)"(?=\S)([^"]+)(?<=\S)"(?!\w)|“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|»([^«»]+)«|「([^「」]+)」|『([^『』]+)』"""
+)
+_ELIDED = re.compile(  # articles, pronouns and prepositions of French, Italian and Catalan before a vowel
+    r"\b(?:[cdjlmnst]|(?:jus|lors|puis|quoi)?qu|un|(?:a|da|de|ne|su|co|que|be)ll|quest|gl)'(?=\w{2})", re.I
 )
 _GAP = re.compile(r"\s+|(?<!\d)[.,]|[.,](?!\d)")  # 3.11 and 1,000 stay whole
 
@@ -41,10 +45,14 @@ def _is_letter(char: str) -> bool:
 
 
 def query_terms(text: str) -> list[str]:
-    """The distinct words and quoted phrases of a query, in order; an unspaced CJK run is one. At most MOST_READ."""
+    """The distinct words and quoted phrases of a query, in order; an unspaced CJK run is one. At most MOST_READ.
+
+    >>> query_terms("la password dell'utente"), query_terms("don't")
+    (['la', 'password', 'utente'], ["don't"])
+    """
     terms: dict[str, str] = {}
     for at, piece in enumerate(_PHRASE.split(text)):  # every second piece was quoted
-        words = words_of(piece)
+        words = words_of(piece if at % 2 else _ELIDED.sub("", piece.replace("’", "'")))
         phrase = at % 2 and 1 < len(words) <= LONGEST_PHRASE and not has_cjk(piece)
         for word in [" ".join(words)] if phrase else words:
             terms.setdefault(word.casefold(), word)
@@ -54,14 +62,17 @@ def query_terms(text: str) -> list[str]:
 
 
 def demanded_phrases(text: str) -> list[str]:
-    """What is quoted in a query, each a phrase that a passage has to contain; none of more than MOST_PHRASES.
+    """What is quoted in a query, each a phrase that a passage has to contain.
+
+    None of more than MOST_PHRASES, nor with more than MOST_BESIDE words beside them: such a text describes something.
 
     >>> demanded_phrases('clean the "steam wand" of a 5" machine')
     ['steam wand']
     """
     phrases = ["".join(filter(None, groups)) for groups in _DEMANDED.findall(text)]
     phrases = list(dict.fromkeys(phrase for phrase in phrases if words_of(phrase)))
-    return phrases if len(phrases) <= MOST_PHRASES else []
+    beside = words_of(_DEMANDED.sub(" ", text))
+    return phrases if len(phrases) <= MOST_PHRASES and len(beside) <= MOST_BESIDE else []
 
 
 def words_of(text: str) -> list[str]:

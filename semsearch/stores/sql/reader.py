@@ -219,8 +219,9 @@ class SqlReader(base.BaseReader):
 
     def _passage(self, row: Row) -> StoredPassage:
         self._check_passage(row)
-        number, uri, start, end, text, page, line, heading, metadata, *source = row[:12]
-        return StoredPassage(number, uri, start, end, text, page, line, heading, self._metadata(metadata), *source)
+        number, uri, start, end, text, page, line, heading, metadata, title, root, path = row[:12]
+        place = (number, uri, start, end, text, page, line, heading, self._metadata(metadata), title, root, path)
+        return StoredPassage(*place, characters=len(text) + len(metadata))
 
     def _check_passage(self, row: Row) -> None:
         """Raise Corrupt where a row of `passages` is damaged."""

@@ -68,11 +68,6 @@ class ScoredPassages:
         order = np.argsort(-best.scores, kind="stable")
         return best.keys[order], best.scores[order]
 
-    def at_least(self, least: float) -> Self:
-        """Those with at least this score."""
-        kept = self.scores >= least
-        return type(self)(self.keys[kept], self.scores[kept])
-
     def kth(self, k: int) -> float:
         """The k-th highest score; minus infinity where there are fewer."""
         return kth(self.scores, k) if len(self) >= k else float("-inf")

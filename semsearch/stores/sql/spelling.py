@@ -31,9 +31,11 @@ def meant(
     `known` has the stems with the same first letter and about the same length; `counts` gives the passages with a stem,
     of `size` in all.
     """
+    near = [word for word in known if abs(len(word) - len(stem)) < 2]
+    if not near:
+        return None
     from difflib import get_close_matches  # 3 ms that most queries do not need
 
-    near = [word for word in known if abs(len(word) - len(stem)) < 2]
     alike = get_close_matches(stem, near, n=MOST_ALIKE, cutoff=LEAST_ALIKE)
     slips = {word: slip for word in alike if (slip := _slip(stem, word)) and len(stem) >= LEAST_LETTERS[slip]}
     root = stem[: max(SHORTEST, len(stem) - ENDING)]

@@ -29,7 +29,7 @@ from semsearch.types import JsonObject
 
 Source = tuple[Sequence[str], str, str]
 QUESTION, TEXT, NEGATIVE, SENTENCE, GENERAL = "anchor", "positive", "negative", "sentence", "general"
-SENTENCES, KEEPING = 0.1, 10.0  # weights beside the pairs
+PAIRS, SENTENCES, KEEPING = 1.0, 0.1, 10.0  # weights of the three losses
 READS = {"cotbert": 2, "promptbert": 1}  # [MASK]s of their templates
 DROPOUT_ALONE: dict[str, JsonObject] = {
     "cotbert": {"positive": "same", "negatives": False},
@@ -85,7 +85,7 @@ class AdaptingObjective(BaseObjective):
         scores = logits([(questions, texts), (questions, negatives)], TEMPERATURE)
         pairs = own(scores.masked_fill(self._also_right(labels.tolist()).to(scores.device), -torch.inf))
         moved = 1 - functional.cosine_similarity(general, kept.to(general.device)[labels % len(kept)], dim=-1).mean()
-        return pairs + SENTENCES * self.inner.loss(vectors[4:]) + KEEPING * moved
+        return PAIRS * pairs + SENTENCES * self.inner.loss(vectors[4:]) + KEEPING * moved
 
     def _also_right(self, rows: Sequence[int]) -> Tensor:
         """(n, 2 n): whether a row's question is answered by the text, or the negative, of another."""

@@ -96,7 +96,7 @@ class RunFolder:
                 (self.home / name).unlink(missing_ok=True)
         resumes = (self.home / state.FILE).is_file()
         if not resumes:
-            truncate_metrics(self.home, 0)
+            truncate_metrics(self.home, -1)  # a score of step 0 too
         self._move_ready()
         atomic_write.write_text(self.home / SETTINGS, json.dumps(settings, indent=1, ensure_ascii=False) + "\n")
         return resumes

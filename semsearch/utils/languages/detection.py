@@ -17,6 +17,7 @@ from pathlib import Path
 from semsearch.utils.languages.writing_systems import HAN, HANGUL, HANGUL_JAMO, KANA
 
 PROFILES = "profiles.txt"
+_DUMMY = re.compile(r"lorem\s+ipsum|consectetur\s+adipisc|ipsum\s+dolor\s+sit", re.I)  # in no language
 LETTERS = 1_000  # of a text that are looked at
 LEAST = 3  # letters, or one syllable of a dense script: α alone is no Greek
 LEAD, DOUBT = 3.0, 12.0  # nats; chosen on queries and man pages: docs/languages.md
@@ -178,14 +179,19 @@ def trigrams(text: str) -> list[str]:
 def _scores(text: str) -> Mapping[str, float]:
     """Of each language in the script of the text, how much likelier than by chance its trigrams are, in nats.
 
-    {} with hardly any letters; CERTAIN where the script tells the language. Chinese characters alone may be Japanese.
+    {} with hardly any letters, and for dummy text; CERTAIN where the script tells the language. Chinese characters
+    alone may be Japanese.
     """
-    script = _script(text)
+    script = "" if _DUMMY.search(text) else _script(text)
     if script not in ("latin", *ALPHABETS):
         japanese = {"ja": CERTAIN - LEAD} if script == "zh" else {}
         return {script: CERTAIN, **japanese} if script else {}
     counts = Counter(trigrams(" ".join(dict.fromkeys(text.split()))))  # a word that is repeated says nothing new
-    return {each: _likelihood(counts, _profiles()[each]) for each in _written_in(script)}
+    scores = dict.fromkeys(_written_in(script), 0.0)
+    for each, count in counts.items():
+        for code, weight in _weights(each, script):
+            scores[code] += count * weight
+    return scores
 
 
 def _script(text: str) -> str:
@@ -201,10 +207,14 @@ def _script(text: str) -> str:
     return name if most >= LEAST else ""
 
 
-def _likelihood(counts: Counter[str], ranks: Mapping[str, int]) -> float:
-    return sum(count * math.log(ABSENT / (FIRST_RANK + ranks[each])) for each, count in counts.items() if each in ranks)
+@lru_cache(maxsize=1 << 15)  # about as many as all profiles have
+def _weights(trigram: str, script: str) -> list[tuple[str, float]]:
+    """How much likelier than by chance a trigram is in the languages of the script that have it, in nats."""
+    ranks = ((code, _profiles()[code].get(trigram)) for code in _written_in(script))
+    return [(code, math.log(ABSENT / (FIRST_RANK + rank))) for code, rank in ranks if rank is not None]
 
 
+@cache
 def _written_in(script: str) -> Collection[str]:
     """The languages with a profile that are written in the script."""
     others = {each for languages in ALPHABETS.values() for each in languages}

@@ -2,6 +2,9 @@
 
 Three sets, because three uses differ: a query loses only the words of any question, the weight of a word in a
 sentence is judged by grammar, and the name of a cluster should not be a small word of any common language.
+
+A query loses question words in other languages too: in a folder of a dozen notes "warum" is as rare as the subject, and
+would count as much. Other function words of these languages are searched for: leaving them out lowered what was found.
 """
 
 from __future__ import annotations
@@ -41,4 +44,58 @@ está muito também entre quando onde até pelo pela aos nos nas"""
 # For names of clusters, of three letters and more.
 MULTILINGUAL = ENGLISH.union(
     *(words.split() for words in (_ENGLISH_COMMON, _GERMAN, _FRENCH, _SPANISH, _ITALIAN, _DUTCH, _PORTUGUESE))
+)
+# Words of any question in other languages.
+QUESTION = """
+warum wieso weshalb wie wann wer wen wem wo woher wohin wieviel wieviele welche welcher welches welchen welchem
+pourquoi quand combien quel quelle quels quelles quoi
+cómo cuándo dónde quién quiénes cuánto cuánta cuántos cuántas cuál cuáles qué porqué
+perché perchè quando quanto quanti quante quale quali
+quem quantos quantas quais
+waarom wanneer waar welke hoeveel hoelang
+varför hur när vad hvordan hvorfor hvornår hvor hva hvad hvem hvilken hvilket
+miksi miten milloin missä mikä kuinka kuka
+dlaczego jak kiedy gdzie kto ile jaki jaka jakie czy
+proč kdy kdo kolik jaký jaká jaké prečo kedy kto koľko ako
+zašto kako kada gdje gde tko zakaj kdaj kje kdo
+miért hogyan mikor hol hány melyik milyen
+când câți câte cât
+nasıl niçin nerede nereye kaç hangi
+kodėl kaip kada kiek kāpēc cik kuidas miks millal mitu
+mengapa kenapa bagaimana kapan dimana siapa berapa
+почему как что когда где кто зачем сколько какой какая какое какие чем ли
+чому як що коли де хто навіщо скільки який яка яке які
+защо кога къде кой колко зашто како када где
+γιατί πώς πότε πού ποιος ποια ποιο πόσο τι
+למה מדוע איך כיצד מתי איפה מי מה האם כמה
+لماذا كيف متى أين ماذا ما كم هل
+چرا چگونه چطور کجا کی چند آیا
+क्यों कैसे कब कहाँ क्या कौन कितना कितने
+"""
+QUESTION_IN = {  # words of a question in one language, and of something else in English or in many
+    "fr": "comment qui que où",
+    "it": "come dove chi cosa che quanta",
+    "es": "por como que cuando donde quien cuanto",
+    "pt": "como que por porque onde qual",
+    "nl": "hoe wat",
+    "sv": "var vem",
+    "cs": "co kde",
+    "sk": "čo kde",
+    "pl": "co",
+    "ro": "cum unde care ce cine",
+    "hr": "ko",
+    "ca": "com quan on quina quin",
+    "hu": "ki mi",
+    "tr": "ne neden kim mi",
+    "lt": "kur kas",
+    "lv": "kur kas kad kā",
+    "et": "kus kes",
+    "id": "apa",
+    "vi": "sao gì nào đâu ai",
+}
+QUESTION_UNSPACED = (
+    "什么时候|什麼時候|为什么|為什麼|为何|為何|怎么样|怎么|怎麼|怎样|怎樣|如何|什么|什麼|哪里|哪裡|哪个|多少|何时|何時"
+    "|なぜ|どうして|どうやって|どのように|どうすれば|どこ|いつ|ですか|ますか"
+    "|어떻게|무엇인가요|무엇을|무엇|언제|어디|얼마나|어떤|무슨|누가|왜"
+    "|ทำไม|อย่างไร|เมื่อไร|เมื่อไหร่|ที่ไหน|อะไร"
 )

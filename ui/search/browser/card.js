@@ -2,11 +2,11 @@
 
 /** `list` has what a click does: send, choose, copy. */
 function cardOf(hit, list, chosen) {
-  const title = button(hit.title, "title", () => list.open(hit.key), "Open the document at this passage (Enter)");
+  const title = own(button(hit.title, "title", () => list.open(hit.key), "Open the document at this passage (Enter)"));
   const heading = make("h2", "", make("span", "rank", `${hit.lead} `), title);
   const card = make("li", "hit", make("div", "head", chooser(hit, list, chosen), heading, strengthOf(hit)), null, piecesOf("p", "passage", hit.pieces));
   card.dataset.key = hit.key;
-  card.querySelector(".head").after(make("div", "line", placeOf(hit), ...restOf(hit, list), actionsOf(hit, list, card)));
+  card.querySelector(".head").after(make("div", "line", placeOf([...hit.place, hit.date, hit.kind].filter(Boolean)), ...restOf(hit, list), actionsOf(hit, list, card)));
   return card;
 }
 
@@ -27,12 +27,6 @@ function strengthOf(hit) {
   const made = make("span", `strength ${hit.level}`, bar, [hit.strength, hit.again].filter(Boolean).join(" · "));
   made.title = MEANING[hit.level] ?? "";
   return made;
-}
-
-function placeOf(hit) {
-  const place = make("span", "place", [hit.place, hit.date, hit.kind].filter(Boolean).join(" · "));
-  place.title = hit.place;
-  return place;
 }
 
 /** What else of the document was found. */

@@ -8,6 +8,19 @@ function make(tag, className, ...children) {
   return made;
 }
 
+/** An element whose text is of a document, or a name of one: it has the direction of its own letters. */
+function own(made) {
+  made.dir = "auto";
+  return made;
+}
+
+/** Where a passage stands: parts that may be of several directions, in the order of the page. */
+function placeOf(parts) {
+  const place = make("span", "place", ...parts.flatMap((part, at) => [at ? " · " : "", make("bdi", "", part)]));
+  place.title = parts.join(" · ");
+  return place;
+}
+
 /** A button; `use` is called at a click. */
 function button(label, className, use, title = "") {
   const made = make("button", className, label);
@@ -24,7 +37,7 @@ function piecesOf(tag, className, pieces) {
     if (key) part.dataset.match = key;
     return part;
   });
-  return make(tag, className, ...parts);
+  return own(make(tag, className, ...parts));
 }
 
 /** Copies a text; a page that is not served from this machine may only do so by a selection. */

@@ -36,7 +36,7 @@ class Facets {
   }
 
   facet(facet) {
-    const group = make("div", "facet", make("div", "label", facet.label));
+    const group = make("div", "facet", own(make("div", "label", facet.label)));
     group.setAttribute("role", "group");
     group.setAttribute("aria-label", facet.label);
     if (facet.bars) group.append(...this.bars(facet));
@@ -48,7 +48,7 @@ class Facets {
   values({ key, values, more }) {
     const made = values.map(({ value, label, count, here, on }) => {
       const entry = button("", "", () => this.send("facet", { key, value }), here === null ? label : `${label}: in ${here} of the hits shown`);
-      entry.append(make("span", "value", label), make("span", "count", String(count ?? here ?? "")));
+      entry.append(own(make("span", "value", label)), make("span", "count", String(count ?? here ?? "")));
       entry.setAttribute("aria-pressed", String(on));
       entry.dataset.name = `${key} ${value}`;
       entry.classList.toggle("absent", here === 0);

@@ -106,7 +106,7 @@ class HitList {
     const cross = button("×", "", () => this.send("drop", { name }), "Remove this condition");
     cross.setAttribute("aria-label", `Remove ${label}`);
     cross.dataset.name = name;
-    return make("span", "chip", make("span", "", label), cross);
+    return make("span", "chip", make("bdi", "", label), cross);
   }
 
   drawFoot() {
@@ -162,8 +162,7 @@ class HitList {
     this.reader.expect([...hits, ...(unfolded?.hits ?? [])].find((hit) => hit.key === key));
     this.root.classList.toggle("reading", !this.reader.pane.hidden);
     this.mark();
-    const { list, reader } = this; // below the hits in a narrow window
-    if (reader.pane.offsetTop > list.offsetTop + list.offsetHeight / 2) reader.pane.scrollIntoView({ block: "start" });
+    if (!this.list.offsetHeight) this.reader.pane.scrollIntoView(); // it stands in place of the hits in a narrow window
     this.send("open", { key });
   }
 

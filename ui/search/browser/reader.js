@@ -43,8 +43,8 @@ class Reader {
       return made;
     };
     const close = button("Close", "", () => this.list.close(), "Close the document (Escape)");
-    const bar = make("div", "bar-of-reader", make("h2", "", title), close);
-    const told = make("div", "told", make("span", "place", place));
+    const bar = make("div", "bar-of-reader", own(make("h2", "", title)), close);
+    const told = make("div", "told", placeOf(place));
     if (matches.length > 1) told.append(step(-1, "Previous", "◀"), `match ${at + 1} of ${matches.length}`, step(1, "Next", "▶"));
     return make("header", "", bar, told);
   }
@@ -93,8 +93,8 @@ class Reader {
   near(near) {
     if (!near.length) return null;
     const rows = near.map(({ key, title, place, text }) => {
-      const open = button(title, "title", () => this.list.open(key));
-      return make("li", "", make("h3", "", open), make("span", "place", place), make("p", "", text));
+      const open = own(button(title, "title", () => this.list.open(key)));
+      return make("li", "", make("h3", "", open), placeOf(place), own(make("p", "", text)));
     });
     return make("div", "near", make("h3", "label", "Nearest passages"), make("ul", "", ...rows));
   }
@@ -125,7 +125,13 @@ function tableOf(rows, head) {
 /** The text in blocks; an ellipsis where it goes on. Items of one list stand in one list. */
 function blocksOf({ blocks, cut }) {
   const made = [];
-  for (const { kind, pieces, rows, head } of blocks) {
+  for (const { kind, pieces, rows, head, open } of blocks) {
+    if (kind === "front") {
+      const matter = make("details", "front", make("summary", "", "Front matter"), piecesOf("p", "lines", pieces));
+      matter.open = open;
+      made.push(matter);
+      continue;
+    }
     if (kind === "table") {
       made.push(tableOf(rows, head));
       continue;

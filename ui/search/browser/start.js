@@ -31,7 +31,7 @@ class Start {
 
   section(title, kind, searches, tools) {
     const rows = searches.map(({ label, more, url }) => {
-      const link = make("a", "", label), cross = button("×", "", () => this.list.send("forget", { kind, url }), "Remove from the list");
+      const link = own(make("a", "", label)), cross = button("×", "", () => this.list.send("forget", { kind, url }), "Remove from the list");
       link.href = `?${url}`; // of this page, whatever the list says
       link.target = "_self";
       cross.setAttribute("aria-label", `Remove ${label}`);

@@ -6,8 +6,9 @@ import io
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import streamlit as st
 
@@ -19,6 +20,9 @@ from .. import encoder_picker, index_picker, messages, navigation, pool, widgets
 from ..messages import plain, size
 from ..work import background, jobs, progress
 from . import folders, read_options
+
+if TYPE_CHECKING:
+    from semsearch.indexing.language_sample import LanguageSample
 
 PATH, FILES, INTO, NAME, ENCODER = "add.path", "add.files", "add.into", "add.name", "add.encoder"  # keys of widgets
 BEGUN, ROUND = "documents are being added", "files added so often"
@@ -36,6 +40,8 @@ class Source(NamedTuple):
     ready: bool = False
     passages: int = 0
     encoder: str = ""  # for a new index of it
+    why: str = ""  # that encoder
+    languages: LanguageSample | None = None
 
 
 @st.fragment
@@ -47,6 +53,7 @@ def show(name: str | None = None) -> None:
     with st.container(border=True, key="adding"):
         source = _source()
         target, problem = _target(name, source)
+        _say_what_is_read(source, target)
         with st.expander("Options", icon=":material/tune:"):
             if target == "":
                 _options_of_new()
@@ -72,8 +79,9 @@ def _source() -> Source:
         typed = st.text_input(
             "Folder or file on this machine", key=PATH, live=PAUSE, placeholder="~/notes", help=hint
         ).strip()
+        place = st.empty()  # takes those of an earlier path away
         if completions := folders.suggested(typed):
-            row = st.container(horizontal=True, gap="small", key="completions")
+            row = place.container(horizontal=True, gap="small", key="completions")
             for each in completions:
                 label = each if len(each) <= LONGEST else f"…{each[1 - LONGEST :]}"
                 widgets.button(
@@ -83,7 +91,7 @@ def _source() -> Source:
     files = right.file_uploader("Or drop files here", accept_multiple_files=True, key=_files_key(), help=hint)
     if files:
         return Source(files=len(files), ready=True)
-    return _surveyed(folders.expanded(typed)) if typed else Source()
+    return _surveyed(folders.expanded(typed), unfinished=bool(completions)) if typed else Source()
 
 
 def _files_key() -> str:
@@ -95,23 +103,39 @@ def _complete(path: str) -> None:
     st.session_state[PATH] = f"{path}/"
 
 
-def _surveyed(place: Path) -> Source:
+def _surveyed(place: Path, *, unfinished: bool) -> Source:
     """Say what is in the folder, and how long it will take; the encoder is loaded while the person reads that."""
     with messages.errors(_in_field):
         if not place.exists():
+            if unfinished:  # folders that begin so are offered
+                return Source()
             raise SemsearchError(f"{place} does not exist.", "Type the path of a folder or a file.")
-        work = lambda: (admin.survey(place), *usual_encoder(place))  # noqa: E731
-        surveyed = background.result(("survey", str(place)), work, "Counting files, and reading some of them …")
+        surveyed = background.result(
+            ("survey", str(place)), partial(_survey, place), "Counting files, and reading some of them …"
+        )
         if surveyed is None:
             return Source(place, ready=True)  # one need not wait for it
-        estimate, encoder, why = surveyed
+        estimate, languages, encoder, why = surveyed
         messages.caption(described(estimate))
-        if why:
-            messages.caption(f"{why[0].upper()}{why[1:]}.")
         if estimate.files and _is_local(encoder):
             background.begin(("encoder", encoder), lambda: pool.prepare(encoder))
-        return Source(place, 0, estimate.files > 0, estimate.passages, encoder)
+        return Source(place, 0, estimate.files > 0, estimate.passages, encoder, why, languages)
     return Source(place)
+
+
+def _survey(place: Path) -> tuple[Survey, LanguageSample, str, str]:
+    """What is in a folder, and the encoder for a new index of it, with the reason."""
+    languages = admin.languages_of_files([place])
+    return admin.survey(place), languages, *admin.usual_encoder(languages)
+
+
+def _say_what_is_read(source: Source, target: str) -> None:
+    """Which encoder a new index gets, and why; or what that of an index that is there does not read."""
+    if source.languages is None:
+        return
+    said = admin.unread_warning(pool.index(target), source.languages) if target else source.why
+    if said:
+        messages.caption(f"{said[0].upper()}{said[1:].rstrip('.')}.")
 
 
 def _is_local(encoder: str) -> bool:
@@ -120,11 +144,6 @@ def _is_local(encoder: str) -> bool:
 
 def _in_field(why: str) -> None:
     st.caption(f":red[:material/error: {plain(messages.capitalized(why))}]")
-
-
-def usual_encoder(place: Path) -> tuple[str, str]:
-    """The encoder for an index of the folder, and why it is another than usual."""
-    return admin.usual_encoder(admin.languages_of_files([place]))
 
 
 def described(survey: Survey) -> str:
@@ -223,12 +242,13 @@ def _begin(name: str, new: bool, source: Source, dry_run: bool) -> None:
     with messages.refusing():
         if new:
             encoder = str(state.get(ENCODER) or "").strip() or source.encoder
-            encoder = encoder or (usual_encoder(place)[0] if place else "default")
+            encoder = encoder or (admin.usual_encoder(admin.languages_of_files([place]))[0] if place else "default")
             make(name, what, fill, encoder, passages)
         else:
             about = "Nothing is written." if dry_run else ""
             opened = lambda report: _filled(pool.open_copy(name), fill, report)  # noqa: E731
-            jobs.start(name, f"Preview: {what}" if dry_run else what, opened, about=about, expected=passages)
+            expected = None if dry_run else passages
+            jobs.start(name, f"Preview: {what}" if dry_run else what, opened, about=about, expected=expected)
         if not dry_run:
             state[PATH] = state[NAME] = ""
             state[ROUND] = state.get(ROUND, 0) + bool(uploads)

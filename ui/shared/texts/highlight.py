@@ -20,7 +20,7 @@ STYLE = """<style>
 
 def passage(text: str) -> str:
     """HTML of a text, with its lines."""
-    return f'{STYLE}<div class="passage">{escape(visible(text))}</div>'
+    return f'{STYLE}<div class="passage" dir="auto">{escape(visible(text))}</div>'
 
 
 def pieces(text: Sequence[str], part: Span, sentence: Span, words: Sequence[Span]) -> list[tuple[str, str]]:

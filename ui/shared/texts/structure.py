@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from semsearch.documents.parsing import front_matter
 from semsearch.types import JsonObject
 from semsearch.utils.untrusted import visible
 
@@ -36,12 +37,17 @@ def blocks(
     text: str, shown: Span, matches: Sequence[Match], headings: frozenset[str], document: str
 ) -> list[JsonObject]:
     """The blocks of this part of a text; each has a kind and its pieces: style, text, and the key of a match. A table
-    has rows of cells, which are pieces, and the number of rows in its head.
+    has rows of cells, which are pieces, and the number of rows in its head; front matter, whether it is all that the
+    open passage has.
     """
     signs = markup.is_markdown(document)
-    lines = markup.lines(text, shown) if signs else _lines(text, shown, headings)
+    begin = min(max(shown[0], front_matter.end(text)), shown[1])
     made: list[JsonObject] = []
-    for kind, start, end in _together(lines):
+    if matter := _pieces(text, shown[0], begin, matches, signs=False):
+        alone = any(each.style == OPEN and each.end <= begin for each in matches)
+        made.append({"kind": "front", "pieces": matter, "open": alone})
+    shown = begin, shown[1]
+    for kind, start, end in _together(lines(text, shown, headings, document)):
         if kind == "row":
             made.append(_table(text, start, end, matches))
         elif inner := _pieces(text, start, end, matches, signs=signs and kind != "code"):
@@ -49,8 +55,11 @@ def blocks(
     return made
 
 
-def _lines(text: str, shown: Span, headings: frozenset[str]) -> Iterator[tuple[str, int, int]]:
-    """Kind, start and end of each line of any format: a heading, one whose break is kept, or the border between two."""
+def lines(text: str, shown: Span, headings: frozenset[str], document: str) -> Iterator[tuple[str, int, int]]:
+    """Kind, start and end of each line: of Markdown, a heading, one whose break is kept, or "" between two blocks."""
+    if markup.is_markdown(document):
+        yield from markup.lines(text, shown)
+        return
     for start, end in markup.spans(text, shown):
         line = text[start:end].strip()
         yield ("h2" if line in headings else "lines" if line else ""), start, end

@@ -70,7 +70,7 @@ class Job:
     at: str = field(default_factory=lambda: f"{datetime.now():%H:%M}")  # of the day, where the server is
     stop: threading.Event = field(default_factory=threading.Event)
     serial: int = field(default_factory=count(1).__next__)
-    expected: int = 0  # passages, by a survey; 0 where nothing is known
+    expected: int | None = None  # passages, by a survey; 0 before one, None where other things are counted
     commits: list[tuple[float, int]] = field(default_factory=list)  # when the passages grew, by the same clock, and to
 
     @property
@@ -151,7 +151,7 @@ def start(
     stoppable: bool = True,
     announced: bool = True,
     about: str = "",
-    expected: int = 0,
+    expected: int | None = None,
 ) -> Job:
     """Begin work on an index, or under a key. Raises SemsearchError while other work on it runs."""
     jobs, place, job = _jobs(), _place(key), Job(key, what, stoppable, announced, about, expected=expected)

@@ -42,11 +42,11 @@ def status(job: Job) -> str:
 
 def _left(job: Job, rate: float, now: float) -> str:
     """The time left: of passages by their latest rate, of anything else by the share that is done."""
-    if expected := _expected(job):
+    if job.expected is not None:
         if not rate:
             return "estimating …"
         at, passages = job.commits[-1]
-        left = (expected - passages) / rate - (now - at)
+        left = (_expected(job) - passages) / rate - (now - at)
         return f"{duration(left)} left" if left >= 1 else "nearly done"
     took, done = now - job.began, _read(job.progress)
     left = took * (1 - done) / done if done > LEAST_SHARE and took > LEAST_SECONDS else 0.0
@@ -66,12 +66,11 @@ def _expected(job: Job) -> int:
 
     What was read last may be in the encoder still, so that the part that was read is taken for a little less.
     """
-    if not job.expected or not job.commits:
-        return job.expected
     read, passages = _read(job.progress), _passages(job)
-    seen = (passages + IN_ENCODER) / read if read else job.expected
-    unread = (1 - read) ** 2  # the weight of the survey
-    return max(passages, round(unread * job.expected + (1 - unread) * seen))
+    if job.expected is None or not (passages and read):
+        return job.expected or 0
+    unread = (1 - read) ** 2 if job.expected else 0.0  # the weight of the survey
+    return max(passages, round(unread * job.expected + (1 - unread) * (passages + IN_ENCODER) / read))
 
 
 def _rate(job: Job) -> float:
@@ -89,14 +88,18 @@ def _counts(step: Progress) -> str:
         return f"{step.files_done:,} of {step.files_total:,} files"
     if step.unit == "bytes" or step.total == 1_000:  # parts of something, whose number says nothing
         return f"{step.done / step.total:.0%}" if step.total else ""
-    return f"{step.done:,} of {step.total:,} {step.unit}" if step.total else f"{step.done:,} {step.unit}"
+    if step.total or step.done:
+        return f"{step.done:,} of {step.total:,} {step.unit}" if step.total else f"{step.done:,} {step.unit}"
+    return step.item or f"0 {step.unit}"
 
 
 def duration(seconds: float) -> str:
     """
-    >>> duration(4.2), duration(100), duration(9000)
-    ('4 s', '2 min', '2.5 h')
+    >>> duration(0.04), duration(4.2), duration(100), duration(9000)
+    ('40 ms', '4 s', '2 min', '2.5 h')
     """
+    if seconds < 1:
+        return f"{max(1, round(1000 * seconds))} ms"
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
@@ -112,7 +115,7 @@ def outcome(report: SyncReport) -> Outcome:
         named += [f"and {skipped - MOST_NAMED:,} more skipped"] if skipped > MOST_NAMED else []
         text = f"Nothing was written. It would be: {counts}, {skipped:,} skipped."
         return Outcome(text, (*report.warnings, *named))
-    text = f"{counts}; {report.passages:,} passages in all, {report.took_s:.1f} s."
+    text = f"{counts}; {report.passages:,} passages in all, in {duration(report.took_s)}."
     if skipped:
         text += f" {skipped:,} skipped: the library lists them with reasons."
     if report.left_out:

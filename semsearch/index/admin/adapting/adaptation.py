@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
+import math
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -49,9 +50,9 @@ REPORT = "adaptation"
 PLAN, DATA, BASE = "plan.json", "data.json.xz", "base"
 EPOCHS = 3  # over the rows, at most
 TRAINING = 0.85  # of the hours; the rest is for the test and the new vectors
-MEASURED_S = 60.0  # of training, to tell how long a step takes
+MEASURED_S, MEASURED = 60.0, 0.05  # of training, and of the hours, at most, to tell how long a step takes
 FEW = 256  # pairs that are enough for that
-VALIDATIONS = 8  # at least, in a short run
+VALIDATIONS, APART = 8, 5  # at least so many in a short run, so many steps apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +93,13 @@ def adapt_look(
 ) -> AdaptLook:
     """What an adaptation of this index could learn from, whether that is enough, and how long it takes here.
 
-    Nothing is written. Without PyTorch, `hours` is None. Raises UsageError for an index without an encoder.
+    Nothing is written. `hours` is None without PyTorch, and where there is too little to learn from. Raises UsageError
+    for an index without an encoder.
     """
     base = _base_of(index, options)
     parts, graded = _read(index, options, progress)
     seen = _looked(index, base, parts, graded)
-    if looks.cannot_train(base):
+    if looks.cannot_train(base) or not (seen.enough or options.force):
         return seen
     try:
         objectives.require_packages()
@@ -108,7 +110,7 @@ def adapt_look(
         return seen
     with atomic_write.scratch_folder() as place:
         adaptation = _adaptation(place, _trainable(base, place / BASE), few, options, 1)
-        per_step = adaptation.seconds_per_step(MEASURED_S / 3, _timed(progress, MEASURED_S / 3))
+        per_step = _seconds_per_step(adaptation, MEASURED_S / 3, options, progress)
     return _timed_look(seen, min(sum(seen.pairs.values()), examples.MOST_PAIRS), per_step, options)
 
 
@@ -124,7 +126,7 @@ def adapt(
     objectives.require_packages()
     base, spent = _base_of(index, options), dict[str, float]()
     if problem := looks.cannot_train(base):
-        raise UsageError(f"{problem.rstrip('.')}.", "Name a model to train: base=.", "Name a model: --base MODEL")
+        raise UsageError(f"{problem}.", "Name a model to train: base=.", "Name a model: --base MODEL")
     asked = _settings(index, base, options)
     folder = _folder(index, asked)
     with _alone(folder) as work:
@@ -174,15 +176,20 @@ def adapt_undo(index: Index, progress: Callable[[Progress], None] = _silent) -> 
 
     The adapted ones are kept beside them. Raises NotFound where the index is not searched with an adapted encoder.
     """
-    for folder in sorted(_home(index).glob("*-adapted*")):
-        done = runs.read_json(folder / f"{REPORT}.json")
-        if done and done["encoder"]["fingerprint"] == index.store.space.fingerprint:
-            return index.reembed(done["before"]["reference"], keep_old=True, progress=progress).encoder
+    if before := adapted_from(index):
+        return index.reembed(before, keep_old=True, progress=progress).encoder
     raise NotFound(
         f"index {index.name} is not searched with an encoder that was adapted here.",
         "Change its encoder: Index.reembed(ENCODER).",
         f"Change its encoder: semsearch reembed {index.name} -m MODEL",
     )
+
+
+def adapted_from(index: Index) -> str:
+    """The encoder from before the adaptation of that which the index is searched with; "" for one not adapted."""
+    reports = (runs.read_json(folder / f"{REPORT}.json") for folder in sorted(_home(index).glob("*-adapted*")))
+    own = (done for done in reports if done and done["encoder"]["fingerprint"] == index.store.space.fingerprint)
+    return next((str(done["before"]["reference"]) for done in own), "")
 
 
 def _base_of(index: Index, options: AdaptOptions) -> str:
@@ -217,7 +224,7 @@ def _prepare(
     seen = _looked(index, base, parts, graded)
     if not seen.enough and not options.force:
         raise GateFailed(
-            f"an encoder adapted to {index.name} would not be better: {'; '.join(seen.reasons)}.",
+            f"index {index.name} offers too little to learn from: {'; '.join(seen.reasons)}.",
             "To train it anyway: force=True.",
             "To train it anyway: --force",
         )
@@ -229,7 +236,7 @@ def _prepare(
     shutil.rmtree(work / BASE, ignore_errors=True)
     trainable = _trainable(base, work / BASE)
     adaptation = _adaptation(work.parent.parent, trainable, data, options, 1)
-    per_step = adaptation.seconds_per_step(MEASURED_S, _timed(progress, MEASURED_S))
+    per_step = _seconds_per_step(adaptation, MEASURED_S, options, progress)
     seen = _timed_look(seen, len(data["rows"]["anchor"]), per_step, options)
     space = index.store.space
     before = {"name": space.name, "fingerprint": space.fingerprint, "reference": index.encoder.reference}
@@ -253,7 +260,7 @@ def _trainable(base: str, folder: Path) -> str:
 
 def _adaptation(folder: Path, base: str, data: JsonObject, options: AdaptOptions, steps: int) -> adapting.Adaptation:
     own = {name: data[name] for name in ("rows", "sources", "kept", "choice")}
-    often = min(adapting.HYPERPARAMETERS.eval_every, max(1, steps // VALIDATIONS))
+    often = min(adapting.HYPERPARAMETERS.eval_every, max(APART, steps // VALIDATIONS))
     chosen = settings.load()
     plan = adapting.Plan(
         base,
@@ -266,6 +273,17 @@ def _adaptation(folder: Path, base: str, data: JsonObject, options: AdaptOptions
         threads=chosen.threads,
     )
     return adapting.Adaptation(plan, folder)
+
+
+def _seconds_per_step(
+    adaptation: adapting.Adaptation, most: float, options: AdaptOptions, progress: Callable[[Progress], None]
+) -> float:
+    most = min(most, options.hours * 3600 * MEASURED)
+
+    def report(steps: int, spent: float) -> None:
+        progress(Progress(int(spent), math.ceil(most), "steps", f"timing {steps} steps of training"))
+
+    return adaptation.seconds_per_step(most, report)
 
 
 def _timed_look(seen: AdaptLook, rows: int, per_step: float, options: AdaptOptions) -> AdaptLook:
@@ -339,10 +357,6 @@ def _timing(spent: dict[str, float], part: str) -> Iterator[None]:
 
 def _progress(progress: Callable[[Progress], None], what: str) -> None:
     progress(Progress(0, 1, "steps", what))
-
-
-def _timed(progress: Callable[[Progress], None], most: float) -> Callable[[int, float], object]:
-    return lambda steps, spent: progress(Progress(int(spent), int(most), "steps", f"timing {steps} steps of training"))
 
 
 def _in_words(step: TrainingStep) -> Progress:

@@ -64,12 +64,17 @@ def kept_texts(index: Index) -> list[str]:
 
 
 def judged(index: Index, file: Path | None) -> Graded:
-    """The judgements in a file, else those that were given on the index; questions with a relevant document only.
+    """The judgements in a file, else those that were given on the index; only questions that a document in it answers.
 
     A file has an object {"text": question, "grades": {document: grade}} a line. Raises UsageError, Corrupt.
     """
     graded = Judgements(index.path).grades() if file is None else dict(_graded(file))
-    return {text: grades for text, grades in graded.items() if any(grade > 0 for grade in grades.values())}
+    known = set(index.store.reader.document_ids(None))
+    right = {text: {name for name, grade in grades.items() if grade > 0} for text, grades in graded.items()}
+    found = {text: grades for text, grades in graded.items() if right[text] & known}
+    if file is not None and not found:
+        raise UsageError(f"{file} names no document of {index.name} as an answer.", "Name documents as hits do.")
+    return found
 
 
 def _graded(file: Path) -> Sequence[tuple[str, dict[str, int]]]:

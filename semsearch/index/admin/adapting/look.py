@@ -122,5 +122,5 @@ def cannot_train(reference: str) -> str:
     try:
         base_bundle(reference)
     except SemsearchError as error:
-        return error.message
+        return error.message.rstrip(".")
     return ""

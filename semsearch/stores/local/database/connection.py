@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from semsearch.errors import Corrupt, SemsearchError
-from semsearch.stores.local.database import commit_record, row_checksums, schema, sqlite
+from semsearch.stores.local.database import checksums, commit_record, schema, sqlite
 from semsearch.stores.local.database.commit_record import CommitRecord
 from semsearch.stores.local.location import DATABASE
 from semsearch.stores.records import storable
@@ -37,6 +37,7 @@ class Connection(Database):
         self._depth = 0  # of snapshots and transactions
         self._writing = False
         self._snapshots = 0  # so far
+        self._version: list[Row] = []  # in the last snapshot, which asks for it many times
         self._record = CommitRecord(folder) if database == DATABASE else None
         self._unchanging: tuple[int, int] | None = None  # size and time of a file that is read as immutable
         with sqlite.translated(folder):
@@ -82,7 +83,9 @@ class Connection(Database):
         self.raw.executemany(sql, rows)
 
     def count(self, counter: str) -> int:
-        rows = self.rows("SELECT value FROM meta WHERE key = ?", (counter,))
+        with self._lock:
+            known = self._version if counter == "version" and self.moment is not None else None
+            rows = self.rows("SELECT value FROM meta WHERE key = ?", (counter,)) if known is None else known
         if not rows:
             raise Corrupt(f"{self.folder}: {counter!r} is missing in its database.", sqlite.REPAIR)
         return int(rows[0][0])
@@ -95,21 +98,17 @@ class Connection(Database):
 
     def insert(self, table: str, values: Mapping[str, object], conflict: str = "") -> int | None:
         number = super().insert(table, values, conflict)
-        row_checksums.renew(self.raw, table, "id = ?", (number,))
+        checksums.renew(self.raw, table, "id = ?", (number,))
         return number
 
     def update(self, table: str, number: int, values: Mapping[str, object]) -> bool:
         exists = super().update(table, number, values)
-        row_checksums.renew(self.raw, table, "id = ?", (number,))
+        checksums.renew(self.raw, table, "id = ?", (number,))
         return exists
 
     def schema(self) -> int:
         """The version of its tables now: another process may migrate them under a reader."""
         return int(self.rows("PRAGMA user_version")[0][0])
-
-    def renew_checksum(self, table: str, where: str, *parameters: object) -> None:
-        """Set the checksums of rows that were inserted or changed, inside `transaction()`."""
-        row_checksums.renew(self.raw, table, where, parameters)
 
     @contextmanager
     def exclusive(self) -> Iterator[sqlite3.Connection]:
@@ -128,7 +127,8 @@ class Connection(Database):
             self._depth += 1
             try:
                 if self._depth == 1:
-                    self.raw.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()  # the moment is now
+                    sql = "SELECT value FROM meta WHERE key = 'version'"  # the moment is now
+                    self._version = self.raw.execute(sql).fetchall()
                 yield
             finally:
                 self._depth -= 1

@@ -15,10 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from semsearch.errors import SemsearchError
-from semsearch.stores.local.database import row_checksums, sqlite
+from semsearch.stores.local.database import checksums, sqlite
 from semsearch.stores.sql.folding import fold
 from semsearch.stores.sql.query_terms import has_cjk
-from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -103,12 +102,12 @@ def m003_checksums(db: Database) -> None:
 
     The checksum of a passage that was damaged before stays: it is wrong by both rules.
     """
-    row_checksums.add_functions(db.conn)
+    checksums.add_functions(db.conn)
     of_source = "(SELECT mtime_ns, loader FROM sources WHERE id = source)"
     db.execute(f"UPDATE documents SET (mtime, loader) = {of_source} WHERE source IS NOT NULL")
-    for table in row_checksums.COLUMNS:
+    for table in checksums.COLUMNS:
         db.execute(f"ALTER TABLE {table} ADD COLUMN crc INTEGER NOT NULL DEFAULT 0")
-        row_checksums.renew(db.conn, table, "true")
+        checksums.renew(db.conn, table, "true")
     db.execute(
         """UPDATE passages SET crc = passage_crc(id, document, start, "end", page, line, heading, text)
         WHERE crc = first_passage_crc(id, document, start, "end", text)"""
@@ -222,7 +221,7 @@ MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     m007_folded,
     m008_furniture,
 )
-CHECKSUMS = 3  # from this version on there are the checksums of `row_checksums.COLUMNS`
+CHECKSUMS = 3  # from this version on there are the checksums of `checksums.COLUMNS`
 FOLDED = 7  # from this version on words are indexed as `sql.folding` writes them
 FURNITURE = 8  # from this version on there is the table of that name
 POSTINGS = 4  # from this version on there are the tables of `full_text.segments`
@@ -298,25 +297,9 @@ def indexed_text(connection: sqlite3.Connection) -> str:
     return INDEXED_TEXT if version >= FOLDED else "text"
 
 
-def as_indexed(connection: sqlite3.Connection, text: str) -> str:
-    """The words of a query, in the letters of the full-text indexes."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    return fold(text) if version >= FOLDED else text
-
-
 def word_columns(connection: sqlite3.Connection) -> str:
     """The columns of `passages` that are a `tokenizer.Row`."""
     return f"id, {indexed_text(connection)}, keywords, cjk"
-
-
-def vector_crc(row_id: int, blob: bytes) -> int:
-    """CRC-32 of a vector's bytes, seeded with its passage's id."""
-    return zlib.crc32(blob, row_id & 0xFFFFFFFF)
-
-
-def vector_crcs(row_ids: Sequence[int], blobs: Sequence[bytes]) -> list[int]:
-    """`vector_crc` of every vector, without a call of Python for each. Raises TypeError where one is not bytes."""
-    return list(map(zlib.crc32, blobs, (np.array(row_ids) & 0xFFFFFFFF).tolist()))
 
 
 def body(text: str, passages: Sequence[Passage]) -> bytes:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from semsearch.errors import Corrupt, Locked, SemsearchError, Unreadable
-from semsearch.stores.local.database import row_checksums
+from semsearch.stores.local.database import checksums
 
 OLDEST = (3, 38)  # STRICT tables (3.37), JSON functions built in (3.38); Debian 12 has 3.40
 BUSY_MS = 5_000  # other programs (sqlite3, Datasette) may lock the file for a moment
@@ -48,7 +48,7 @@ def connect(file: Path, mode: Literal["ro", "rw", "rwc", "immutable"]) -> sqlite
     with on_error(connection.close):
         for pragma in (*pragmas, f"cache_size=-{CACHE_KIB}"):
             connection.execute(f"PRAGMA {pragma}")
-        row_checksums.add_functions(connection)
+        checksums.add_functions(connection)
     return connection
 
 

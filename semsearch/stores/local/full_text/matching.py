@@ -13,9 +13,10 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from semsearch.stores.local.database.schema import POSTINGS, as_indexed, indexed_text
-from semsearch.stores.local.full_text.occurrences import short_run
+from semsearch.stores.local.database.schema import FOLDED, POSTINGS, indexed_text
+from semsearch.stores.local.full_text.occurrences import numbers, short_run
 from semsearch.stores.sql import bm25
+from semsearch.stores.sql.folding import fold
 from semsearch.stores.sql.lexical_search import most_informative
 from semsearch.stores.sql.query_terms import after, exact_entry, has_cjk, quoted, required_words
 from semsearch.utils.late_numpy import np
@@ -31,10 +32,13 @@ class Fts5Matching:
     def __init__(self, connection: sqlite3.Connection, allowed: Ids | None) -> None:
         self._db = connection
         self._allowed = allowed
+        self._sizes: dict[str, int] = {}
 
     def size(self, table: str) -> int:
-        """FTS5's docsize table has one narrow row for each passage (0.4 ms per 100,000)."""
-        return int(self._db.execute(f"SELECT count(*) FROM {table}_docsize").fetchone()[0])
+        """FTS5's docsize table has one narrow row for each passage (0.4 ms per 100,000); it is counted once."""
+        if table not in self._sizes:
+            self._sizes[table] = int(self._db.execute(f"SELECT count(*) FROM {table}_docsize").fetchone()[0])
+        return self._sizes[table]
 
     def counts(self, table: str, phrases: Iterable[str]) -> dict[str, int]:
         most = most_informative(self.size(table))
@@ -126,10 +130,16 @@ def _short_run(connection: sqlite3.Connection, run: str) -> tuple[Ids, Sizes, Si
     text = indexed_text(connection)
     sql = f"""SELECT id, (length({text}) - length(replace({text}, ?1, ''))) / length(?1), length({text}) FROM passages
               WHERE cjk = 1 AND instr({text}, ?1) > 0"""
-    columns = np.array(connection.execute(sql, (run,)).fetchall(), dtype=np.int64).reshape(-1, 3)
+    columns = numbers(connection.execute(sql, (run,)), 3)
     return columns[:, 0], columns[:, 1], columns[:, 2]
 
 
 def _in_text(expression: str) -> str:
     """Matches in the passage itself, not in the keywords of its place."""
     return f"{{text}} : ({expression})"
+
+
+def as_indexed(connection: sqlite3.Connection, text: str) -> str:
+    """The words of a query, in the letters of the full-text indexes."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return fold(text) if version >= FOLDED else text

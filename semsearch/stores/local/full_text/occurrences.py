@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from semsearch.stores.local.database.schema import indexed_text
-from semsearch.stores.sql.tokenizer import GRAMS, WORDS, counted, varints
+from semsearch.stores.sql.tokenizer import GRAMS, WORDS, varints
 from semsearch.utils.late_numpy import np
 
 if TYPE_CHECKING:
@@ -22,8 +24,10 @@ def occurrences(connection: sqlite3.Connection, kind: int, term: str) -> tuple[I
     """The ids (n,), ascending, of the passages that have a term, and how often (n,). Short CJK runs: schema 4."""
     if kind == GRAMS and len(term) < 3:
         return short_run(connection, term)[:2]
-    sql = f"SELECT doc FROM {_vocabulary(connection, kind, 'instance')} WHERE term = ?"
-    return counted(connection.execute(sql, (term,)).fetchall())
+    places = _vocabulary(connection, kind, "instance")
+    sql = f"SELECT doc, count(*) FROM {places} WHERE term = ? GROUP BY doc ORDER BY doc"
+    columns = numbers(connection.execute(sql, (term,)), 2)
+    return columns[:, 0], columns[:, 1]
 
 
 def short_run(connection: sqlite3.Connection, run: str) -> tuple[Ids, Sizes, Sizes]:
@@ -34,14 +38,18 @@ def short_run(connection: sqlite3.Connection, run: str) -> tuple[Ids, Sizes, Siz
     places, text = _vocabulary(connection, GRAMS, "instance"), indexed_text(connection)
     at_end = f"SELECT id FROM passages WHERE cjk = 1 AND substr({text}, -{len(run)}) = ?1"
     if len(run) == 1:
-        at_end += f" UNION ALL SELECT id FROM passages WHERE cjk = 1 AND substr({text}, -2) BETWEEN ?1 AND ?2"
-    sql = f"SELECT doc FROM {places} WHERE term >= ?1 AND term <= ?2 UNION ALL {at_end}"
-    having = np.unique(np.array(connection.execute(sql, (run, run + _LAST)).fetchall(), dtype=np.int64))
+        at_end += f" UNION SELECT id FROM passages WHERE cjk = 1 AND substr({text}, -2) BETWEEN ?1 AND ?2"
+    sql = f"SELECT doc FROM {places} WHERE term >= ?1 AND term <= ?2 UNION {at_end}"
+    having = np.sort(numbers(connection.execute(sql, (run, run + _LAST)), 1)[:, 0])
     sql = f"""SELECT p.id, (length({text}) - length(replace({text}, ?1, ''))) / length(?1), length({text})
              FROM json_each(?2) one CROSS JOIN passages p ON p.id = one.value"""
-    rows = connection.execute(sql, (run, json.dumps(having.tolist()))).fetchall()
-    columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    columns = numbers(connection.execute(sql, (run, json.dumps(having.tolist()))), 3)
     return columns[:, 0], columns[:, 1], columns[:, 2]
+
+
+def numbers(rows: Iterable[Sequence[int]], columns: int) -> Ids:
+    """Rows as an array (n, columns). NumPy would read a list of them in one step, and keep all threads waiting."""
+    return np.fromiter(chain.from_iterable(rows), dtype=np.int64).reshape(-1, columns)
 
 
 def at_least(connection: sqlite3.Connection, kind: int, term: str, least: int) -> bool:

@@ -19,8 +19,8 @@ import numpy as np
 
 from semsearch.errors import Corrupt
 from semsearch.stores.local.database import commit_record, schema, sqlite
-from semsearch.stores.local.database.row_checksums import COLUMNS
-from semsearch.stores.local.database.schema import CHECKSUMS, FLOAT16, FLOAT16_BYTES, document_text, vector_crc
+from semsearch.stores.local.database.checksums import COLUMNS, vector_crc
+from semsearch.stores.local.database.schema import CHECKSUMS, FLOAT16, FLOAT16_BYTES, document_text
 from semsearch.stores.local.integrity.ahead import Ahead
 from semsearch.stores.local.location import DATABASE, require_store
 from semsearch.stores.records import Salvaged, Source, Space, meta_hash, stable_id, text_hash

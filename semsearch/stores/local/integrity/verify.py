@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.stores.local.database import commit_record, schema, sqlite
-from semsearch.stores.local.database.row_checksums import COLUMNS
-from semsearch.stores.local.database.schema import CHECKSUMS, FLOAT16_BYTES, TEXT, document_text, vector_crc
+from semsearch.stores.local.database.checksums import COLUMNS, vector_crc
+from semsearch.stores.local.database.schema import CHECKSUMS, FLOAT16_BYTES, TEXT, document_text
 from semsearch.stores.local.database.steps import Steps, watched
 from semsearch.stores.local.integrity import full_text_check, postings_check
 from semsearch.stores.local.integrity.ahead import Ahead

@@ -1,9 +1,7 @@
 """How PostgreSQL finds passages by words: its GIN indexes say which passages have a term, and bm25 is computed here.
 
 So words, coverage, completeness and corrections are those of the local store (`keyword_search`), and so are the scores
-of passages that a tsvector holds whole (see `words`). The rarest words are read first; of a frequent one only the
-passages are scored that may still be among the best, and once there are ROUGH passages its number is the estimate of
-PostgreSQL's statistics, which changes its weight in the second digit.
+of passages that a tsvector holds whole (see `words`).
 """
 
 from __future__ import annotations
@@ -27,9 +25,6 @@ if TYPE_CHECKING:
 
     from semsearch.stores.sql.bm25 import Sizes
     from semsearch.types import Ids
-
-ROUGH = 500_000  # passages of a collection from which on frequent words are not counted one by one
-FREQUENT = 20_000  # passages with a word from which on its number may be an estimate
 
 
 class _Index(NamedTuple):
@@ -67,27 +62,16 @@ class PostgresMatching:
         self._allowed = inside
         self._counters: dict[str, int] = {}
         self._read: dict[tuple[str, str], Postings] = {}
-        self._estimates: dict[tuple[str, str], int] = {}
 
     def size(self, table: str) -> int:
         return self._counter(_INDEXES[table].passages)
 
     def counts(self, table: str, phrases: Iterable[str]) -> dict[str, int]:
-        return {phrase: self._count(table, phrase) for phrase in phrases}
+        return {phrase: len(self._postings(table, phrase).ids) for phrase in phrases}
 
     def best(self, table: str, phrases: Sequence[str], k: int) -> ScoredPassages:
-        """A word that is read later can add at most its highest score, so that passages too low by then are left."""
-        best = ScoredPassages.none()
-        most = [self._weight(table, phrase) * (bm25.K1 + 1) for phrase in phrases]
-        for at, phrase in enumerate(phrases):
-            rest = sum(most[at:])
-            if rest <= best.kth(k):
-                best = best.at_least(best.kth(k) - rest)
-                for later in phrases[at:]:
-                    best = best + self._scored(table, later, self._postings_of(table, later, best.keys))
-                return best
-            best = best + self._inside(self._scored(table, phrase, self._postings(table, phrase)))
-        return best
+        parts = (self._inside(self._scored(table, phrase)) for phrase in phrases)
+        return sum(parts, ScoredPassages.none())
 
     def scaled(self, part: ScoredPassages, factor: float) -> ScoredPassages:
         return part.scaled(factor)
@@ -117,18 +101,11 @@ class PostgresMatching:
 
     # ---- one phrase
 
-    def _count(self, table: str, phrase: str) -> int:
-        if self.size(table) < ROUGH:
-            return len(self._postings(table, phrase).ids)
-        estimate = self._estimate(table, phrase)
-        return estimate if estimate > FREQUENT else len(self._postings(table, phrase).ids)
-
-    def _weight(self, table: str, phrase: str) -> float:
-        return bm25.idf(self.size(table), self._count(table, phrase))
-
-    def _scored(self, table: str, phrase: str, postings: Postings) -> ScoredPassages:
-        mean = self._counter(_INDEXES[table].tokens) / max(1, self.size(table))
-        scores = bm25.scores(self._weight(table, phrase), postings.counts, postings.lengths, mean or 1.0)
+    def _scored(self, table: str, phrase: str) -> ScoredPassages:
+        postings, size = self._postings(table, phrase), self.size(table)
+        mean = self._counter(_INDEXES[table].tokens) / max(1, size)
+        weight = bm25.idf(size, len(postings.ids))
+        scores = bm25.scores(weight, postings.counts, postings.lengths, mean or 1.0)
         return ScoredPassages.of(postings.ids, scores)
 
     def _inside(self, scored: ScoredPassages) -> ScoredPassages:
@@ -139,51 +116,31 @@ class PostgresMatching:
 
     def _postings(self, table: str, phrase: str) -> Postings:
         if (table, phrase) not in self._read:
-            self._read[table, phrase] = self._query(table, phrase, "", [])
+            self._read[table, phrase] = self._query(table, phrase)
         return self._read[table, phrase]
 
-    def _postings_of(self, table: str, phrase: str, ids: Ids) -> Postings:
-        """Those of some passages."""
-        if (table, phrase) in self._read:
-            every = self._read[table, phrase]
-            here = np.isin(every.ids, ids)
-            return Postings(every.ids[here], every.counts[here], every.lengths[here])
-        return self._query(table, phrase, "passage = ANY(?::bigint[]) AND", [ids.tolist()])
-
-    def _query(self, table: str, phrase: str, only: str, values: Sequence[object]) -> Postings:
+    def _query(self, table: str, phrase: str) -> Postings:
         index = _INDEXES[table]
         terms, query = words.terms_of(index.kind, phrase), words.phrase(index.kind, phrase)
         if not terms:
             return _postings([])
         if len(terms) > 1:
-            return self._query_phrase(index, terms, query, only, values)
+            return self._query_phrase(index, terms, query)
         lengths = "characters" if index.kind == GRAMS and len(phrase) < 3 else index.lengths
-        having = f"{lengths} FROM words WHERE {only} {index.column} @@ ?::tsquery"
+        having = f"{lengths} FROM words WHERE {index.column} @@ ?::tsquery"
         sql = f"SELECT passage, ts_rank({occurrences.WEIGHTS}, {index.column}, ?::tsquery), {having}"
-        columns = np.array(self._db.rows(sql, [query, *values, query]), dtype=np.float64).reshape(-1, 3)
+        columns = np.array(self._db.rows(sql, [query, query]), dtype=np.float64).reshape(-1, 3)
         counts = occurrences.counts(columns[:, 1])
         if counts is not None:
             return Postings(columns[:, 0].astype(np.int64), counts, columns[:, 2].astype(np.int64))
         positions = f"(SELECT cardinality(positions) FROM unnest({index.column}) WHERE lexeme = ?)"
-        return _postings(self._db.rows(f"SELECT passage, {positions}, {having}", [terms[0], *values, query]))
+        return _postings(self._db.rows(f"SELECT passage, {positions}, {having}", [terms[0], query]))
 
-    def _query_phrase(
-        self, index: _Index, terms: Sequence[str], query: str, only: str, values: Sequence[object]
-    ) -> Postings:
+    def _query_phrase(self, index: _Index, terms: Sequence[str], query: str) -> Postings:
         places = f"(SELECT json_object_agg(lexeme, positions) FROM unnest({index.column}) WHERE lexeme = ANY(?))"
-        sql = f"SELECT passage, {places}::text, {index.lengths} FROM words WHERE {only} {index.column} @@ ?::tsquery"
-        rows = self._db.rows(sql, [list(set(terms)), *values, query])
+        sql = f"SELECT passage, {places}::text, {index.lengths} FROM words WHERE {index.column} @@ ?::tsquery"
+        rows = self._db.rows(sql, [list(set(terms)), query])
         return _postings([(passage, _occurrences(terms, json.loads(at)), size) for passage, at, size in rows])
-
-    def _estimate(self, table: str, phrase: str) -> int:
-        """The number of passages with a phrase as PostgreSQL's planner estimates it."""
-        if (table, phrase) not in self._estimates:
-            index = _INDEXES[table]
-            query = words.phrase(index.kind, phrase) or "''"
-            sql = f"EXPLAIN (FORMAT JSON) SELECT 1 FROM words WHERE {index.column} @@ ?::tsquery"
-            ((plan,),) = self._db.rows(sql, (query,))
-            self._estimates[table, phrase] = int(plan[0]["Plan"]["Plan Rows"])
-        return self._estimates[table, phrase]
 
     def _counter(self, name: str) -> int:
         if name not in self._counters:

@@ -7,6 +7,7 @@ images within HTML are left out.
 
 from __future__ import annotations
 
+import base64
 import email
 import html
 import mimetypes
@@ -18,9 +19,9 @@ from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import PurePath
 from typing import NamedTuple
 
-from semsearch.documents.parsing import mail_header, mail_text
 from semsearch.documents.parsing.charset import decode, labelled, storable
 from semsearch.documents.parsing.html_page import Content, text_of, tree
+from semsearch.documents.parsing.mail import headers, text_parts
 from semsearch.documents.parsing.records import Enclosed
 from semsearch.documents.parsing.text_writer import TextWriter, described
 from semsearch.documents.suffixes import LOADERS
@@ -35,6 +36,13 @@ _PLAIN, _HTML, _CALENDAR = "text/plain", "text/html", "text/calendar"
 _MESSAGES = {"message/rfc822", "message/global", "message/news"}
 _OF_PAGES = {"image": "picture", "audio": "embedded object", "video": "embedded object", "font": "embedded object"}
 _OF_PAGES |= {"css": "style", "javascript": "script", "x-javascript": "script"}
+_ABOUT = {"keywords": "Keywords", "description": "Comments", "sender": "Sender", "reply_to": "Reply-To"}
+_ABOUT |= {"organization": "Organization", "list": "List-Id", "newsgroups": "Newsgroups"}
+_READ = {"from", "to", "cc", "bcc", "date", "subject", "message-id", "in-reply-to", *map(str.lower, _ABOUT.values())}
+_OF_STRUCTURE = re.compile(r"mime-version|content-", re.I)
+_OF_DELIVERY = re.compile(
+    r"x-|received|return-path|(?:delivered|envelope|original)-|dkim|arc-|authentication|list-", re.I
+)
 _TAG = re.compile(r"(?is)<(script|style|title)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>")
 _BROWSER = {"browser", "html", "http", "https", "navigateur", "navegador"}
 _WORD = re.compile(r"\w+")
@@ -48,19 +56,23 @@ def message_id(raw: bytes) -> str:
 
 def items(raw: bytes, place: str = "") -> Iterator[Document | Enclosed]:
     """The document of a message, under the id `place`, and its attachments. Raises Unreadable for what is none."""
-    banner, raw = mail_header.split(raw)
+    banner, raw = headers.split(raw)
     try:
-        message = email.message_from_bytes(raw, policy=mail_header.policy_for(raw))
+        message = email.message_from_bytes(raw, policy=headers.policy_for(raw))
     except RecursionError as error:
         raise Unreadable("its parts are nested too deep") from error
     if not message.keys():
         raise Unreadable("not an e-mail: it has no header")
     writer = TextWriter()
-    title = _header(message, "Subject")
+    title, *others = [*headers.fields(message, "Subject", MOST_HEADER), ""]
     writer.heading(title)
+    writer.block("\n".join(others))
     attached = _write_texts(message, writer)
     if banner:
         writer.omit("banner", banner)
+    for name, value in message.items():
+        if name.lower() not in _READ and not _OF_STRUCTURE.match(name):
+            writer.omit("header of delivery" if _OF_DELIVERY.match(name) else "other header", value)
     if around := f"{message.preamble or ''}{message.epilogue or ''}".strip():
         writer.omit("text around the parts", around)
     names = _distinct([_file_name(part) for part in attached])
@@ -90,6 +102,8 @@ def _write_texts(message: Message, writer: TextWriter) -> list[Message]:
         part, belongs, is_read = stack.pop()
         kind, disposition = part.get_content_type(), part.get_content_disposition()
         is_message = kind in _MESSAGES
+        if about := _header(part, "Content-Description"):
+            writer.omit("other header", about)
         of_page = _OF_PAGES.get(part.get_content_maintype()) or _OF_PAGES.get(part.get_content_subtype())
         if kind == "multipart/alternative":
             chosen = _alternatives(part, writer) if is_read else []
@@ -101,13 +115,13 @@ def _write_texts(message: Message, writer: TextWriter) -> list[Message]:
                 writer.block("\n\n".join(map(_fields, inner)))
             stack.extend(_Place(each, belongs or root not in (None, each), is_read) for each in reversed(inner))
         elif belongs and of_page and disposition != "attachment":
-            writer.omit(of_page, _text(part) if part.get_content_maintype() != "image" else "")
+            writer.omit(of_page, _text(part) if part.get_content_maintype() != "image" else None)
         elif is_message or disposition == "attachment" or part.get_filename() or not _is_text(part):
             attached.append(part)
         elif is_read:
-            _write(part, writer)
+            attached += _write(part, writer)
     for place in stack:
-        writer.omit("part of too many", _text(place.part) if place.part.get_content_maintype() == "text" else "")
+        writer.omit("part of too many", _text(place.part) if place.part.get_content_maintype() == "text" else None)
     return attached
 
 
@@ -117,20 +131,31 @@ def _root(part: Message, inner: list[Message]) -> Message | None:
     return next((each for each in inner if start and each.get("Content-ID") == start), next(iter(inner), None))
 
 
-def _write(part: Message, writer: TextWriter) -> None:
-    """Write a part that is a text."""
+def _write(part: Message, writer: TextWriter) -> list[Message]:
+    """Write a part that is a text; the files that are uuencoded in it."""
     kind = part.get_content_type()
+    files: list[tuple[str, bytes]] = []
     if kind == _HTML:
         text_of(Content(tree(_text(part))), writer)
     elif kind == _CALENDAR:
-        shown, rest = mail_text.calendar(_text(part))
+        shown, rest = text_parts.calendar(_text(part))
         writer.block(shown)
         if rest:
             writer.omit("calendar data", rest)
     elif str(part.get_param("format", "")).lower() == "flowed":
-        writer.block(mail_text.flowed(_text(part), delsp=str(part.get_param("delsp", "")).lower() == "yes"))
+        writer.block(text_parts.flowed(_text(part), delsp=str(part.get_param("delsp", "")).lower() == "yes"))
     else:
-        writer.block(_text(part))
+        text, files = text_parts.without_files(_text(part))
+        writer.block(text)
+    return [_attachment(*file) for file in files]
+
+
+def _attachment(name: str, content: bytes) -> Message:
+    part = Message()
+    part["Content-Type"], part["Content-Transfer-Encoding"] = "application/octet-stream", "base64"
+    part.add_header("Content-Disposition", "attachment", filename=name)
+    part.set_payload(base64.b64encode(content).decode("ascii"))
+    return part
 
 
 def _alternatives(part: Message, writer: TextWriter) -> list[Message]:
@@ -197,7 +222,7 @@ def _content(part: Message) -> bytes:
         inner = part.get_payload()
         first = inner[0] if isinstance(inner, list) and inner else None
         return first.as_bytes() if isinstance(first, Message) else b""
-    mail_header.correct_encoding(part)
+    headers.correct_encoding(part)
     payload = part.get_payload(decode=True)
     return payload if isinstance(payload, bytes) else b""
 
@@ -206,7 +231,7 @@ def _text(part: Message) -> str:
     """The text of a part; "" for one that is binary."""
     payload, before, data, after = part.get_payload(), "", _content(part), ""
     if isinstance(payload, str) and str(part.get("Content-Transfer-Encoding", "")).strip().lower() == "base64":
-        before, data, after = mail_text.around_base64(payload, data)
+        before, data, after = text_parts.around_base64(payload, data)
     charset = part.get_content_charset() or ""
     with suppress(Unreadable):
         text = labelled(data, charset) if charset else decode(data)[0]
@@ -219,22 +244,24 @@ def _fields(message: Message) -> str:
 
 
 def _header(message: Message, name: str) -> str:
-    return mail_header.field(message, name, MOST_HEADER)
+    return headers.field(message, name, MOST_HEADER)
 
 
 def _metadata(message: Message) -> JsonObject:
-    """The headers by the names that other loaders use: author and date; and to, cc, message_id, in_reply_to."""
-    headers: JsonObject = {"author": _header(message, "From"), "date": _date(message)}
-    headers |= {name: _addresses(message, name) for name in ("to", "cc")}
-    headers |= {name.replace("-", "_"): _header(message, name).strip("<>") for name in ("message-id", "in-reply-to")}
-    headers |= {"keywords": _header(message, "Keywords"), "description": _header(message, "Comments")}
-    return {name: value for name, value in headers.items() if value}
+    """The headers that are for people, by the names that other loaders use where these have them: author, date."""
+    about: JsonObject = {"author": _header(message, "From"), "date": _date(message)}
+    about |= {name: _addresses(message, name) for name in ("to", "cc", "bcc")}
+    about |= {name.replace("-", "_"): _header(message, name).strip("<>") for name in ("message-id", "in-reply-to")}
+    for name, field in _ABOUT.items():
+        about[name] = ", ".join(headers.fields(message, field, MOST_HEADER))
+    return {name: value for name, value in about.items() if value}
 
 
 def _addresses(message: Message, name: str) -> list[str]:
     """The addresses, each with its decoded name, in which there may be a comma."""
-    raw = " ".join(str(message.get(name) or "")[: MOST_ADDRESSES * MOST_HEADER].split())
-    pairs = [(mail_header.unencoded(who), address) for who, address in getaddresses([raw])[:MOST_ADDRESSES]]
+    fields = ", ".join(map(str, message.get_all(name, [])))
+    raw = " ".join(fields[: MOST_ADDRESSES * MOST_HEADER].split())
+    pairs = [(headers.unencoded(who), address) for who, address in getaddresses([raw])[:MOST_ADDRESSES]]
     return [f"{who} <{address}>" if who else address for who, address in pairs if address]
 
 
@@ -249,7 +276,7 @@ def _date(message: Message) -> str:
 def _file_name(part: Message) -> str:
     """The name of an attachment without its folders, with the suffix of its type where it has none."""
     kind = part.get_content_type()
-    header = mail_header.unencoded(part.get_filename() or "")
+    header = headers.unencoded(part.get_filename() or "")
     name = " ".join(storable(header.replace("\\", "/").rpartition("/")[2]).split())[-200:].lstrip(".")
     if not name:
         name = "message" if kind == "message/rfc822" else "attachment"

@@ -1,7 +1,10 @@
-"""The Lance store at a size: how long it takes to fill and index, what it takes on disk and in memory, how fast and how
-right its searches are. Vectors are made: unit vectors around centres, which are easier to compress than those of texts.
+"""A store at a size: how long it takes to fill and index, what it takes on disk and in memory, how fast and how right
+its searches are. Vectors are made: unit vectors around centres, which are easier to compress than those of texts.
 
-Usage: python -m scripts.bench.scale_lance [--passages N] [--dim D] [--address lance folder or bucket] [--keep]
+Usage: python -m scripts.bench.scale_store [--store lance|postgres] [--passages N] [--dim D] [--address WHERE]
+
+Without an address it is a folder, or a server that it starts (package pgserver); the processor time of that is counted,
+its memory is not.
 """
 
 from __future__ import annotations
@@ -12,11 +15,14 @@ import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
+from scripts.shared import postgres_server, ray_nodes
 from semsearch import Document
 from semsearch.search.query_check import parse_filter
 from semsearch.stores import drivers
@@ -49,17 +55,22 @@ def _entry(number: int, parts: list[str], vectors: np.ndarray) -> Entry:
     return Entry(Document(f"d{number}", text, metadata), None, passages, vectors)
 
 
-def timed(work: Callable[[int], object]) -> str:
-    """Milliseconds on the clock and of the processors, the medians of QUERIES."""
-    took = []
+def spent_with(server: postgres_server.PostgresServer) -> float:
+    """Seconds of processor time of this process and of a server."""
+    return time.process_time() + (ray_nodes.processor(server.process.pid) if server.process else 0)
+
+
+def timed(work: Callable[[int], object], spent: Callable[[], float]) -> str:
+    """Milliseconds of QUERIES: on the clock, the median, and of the processors, the mean."""
+    took, before = [], spent()
     for at in range(QUERIES):
-        began = time.perf_counter(), time.process_time()
+        began = time.perf_counter()
         work(at)
-        took.append((time.perf_counter() - began[0], time.process_time() - began[1]))
-    return " / ".join(f"{1000 * median(each):.1f}" for each in zip(*took, strict=True))
+        took.append(time.perf_counter() - began)
+    return f"{1000 * median(took):.1f} / {1000 * (spent() - before) / QUERIES:.1f}"
 
 
-def searched(reader: StoreReader, space: int, queries: np.ndarray) -> dict[str, object]:
+def searched(reader: StoreReader, space: int, queries: np.ndarray, spent: Callable[[], float]) -> dict[str, object]:
     allowed = reader.allowed(parse_filter("year = 1950 and lang = en", None))
     recent = reader.allowed(parse_filter("year >= 1990", None))
 
@@ -69,46 +80,54 @@ def searched(reader: StoreReader, space: int, queries: np.ndarray) -> dict[str, 
 
     right = [len({*near(at)} & {*near(at, exact=True)}) for at in range(QUERIES)]
     words = [f"w{30 + 7 * at} w{900 + at} w{4000 + 11 * at}" for at in range(QUERIES)]
-    return {
-        "recall@10": round(sum(right) / (10 * QUERIES), 3),
-        "semantic ms": timed(near),
-        "semantic, year = 1950 and lang = en, ms": timed(lambda at: near(at, only=allowed)),
-        "semantic, year >= 1990, ms": timed(lambda at: near(at, only=recent)),
-        "words ms": timed(lambda at: reader.lexical(words[at], 100)),
-        "hybrid ms": timed(lambda at: (near(at), reader.lexical(words[at], 100))),
-        "make a filter ms": timed(lambda at: reader.allowed(parse_filter(f"year = {1900 + at}", None))),
+    ways: dict[str, Callable[[int], object]] = {
+        "semantic ms": near,
+        "semantic, year = 1950 and lang = en, ms": lambda at: near(at, only=allowed),
+        "semantic, year >= 1990, ms": lambda at: near(at, only=recent),
+        "words ms": lambda at: reader.lexical(words[at], 100),
+        "hybrid ms": lambda at: (near(at), reader.lexical(words[at], 100)),
+        "make a filter ms": lambda at: reader.allowed(parse_filter(f"year = {1900 + at}", None)),
+    }
+    return {"recall@10": round(sum(right) / (10 * QUERIES), 3)} | {
+        name: timed(work, spent) for name, work in ways.items()
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--store", choices=("lance", "postgres"), default="lance")
     parser.add_argument("--passages", type=int, default=20_000)
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--address", default="")
     options = parser.parse_args()
     chance, took = np.random.default_rng(7), {"write": 0.0}
-    with tempfile.TemporaryDirectory() as folder:
+    spent: Callable[[], float] = time.process_time
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
         address = options.address or f"{folder}/tables"
-        with drivers.load("lance").create(Path(folder) / "notes", address=address) as writer:
+        if options.store == "postgres" and not options.address:
+            server = stack.enter_context(postgres_server.running())
+            address, spent = server.address(), partial(spent_with, server)
+        with drivers.load(options.store).create(Path(folder) / "notes", address=address) as writer:
             space = writer.put_space(Space(0, "made", "made", options.dim, {"name": "made"}))
             for batch in entries(options.passages, options.dim, chance):
-                began = time.process_time()
+                began = spent()
                 writer.replace(batch, space.id)
-                took["write"] += time.process_time() - began
-            began = time.process_time()
+                took["write"] += spent() - began
+            began = spent()
             writer.update_vector_index(space.id, "auto")
-            took["index"] = time.process_time() - began
+            took["index"] = spent() - began
             first = next(entries(2 * QUERIES, options.dim, np.random.default_rng(7)))
             noise = np.random.default_rng(1).normal(size=(QUERIES, options.dim))
             queries = np.stack([one.vectors[0] for one in first]) + 0.02 * noise
             queries = (queries / np.linalg.norm(queries, axis=1, keepdims=True)).astype(np.float32)
-            found = searched(writer.reader, space.id, queries)
-            began = time.process_time()
+            found = searched(writer.reader, space.id, queries, spent)
+            began = spent()
             writer.replace(first[:5], space.id)
-            took["replace five documents"] = time.process_time() - began
+            took["replace five documents"] = spent() - began
             size = writer.reader.info()["bytes"]
     figures = {
-        "passages": options.passages, "dim": options.dim,
+        "store": options.store, "passages": options.passages, "dim": options.dim,
         **{f"{name}, processor s": round(seconds, 2) for name, seconds in took.items()},
         "bytes a passage": round(size / options.passages), **found,
         "peak memory MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,

@@ -1,4 +1,4 @@
-"""Checksums of rows, in Python and as functions of SQL. Texts and vectors have one of their own each, in `schema`.
+"""Checksums of rows, passages and vectors; the first two also as functions of SQL.
 
 `crc` of a table in `COLUMNS` is that of the columns named there. The others are checked in other ways: the text of a
 document, its title and metadata by SHA-256, its time and loader against its file, counters by counting.
@@ -9,6 +9,9 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
+from collections.abc import Sequence
+
+from semsearch.utils.late_numpy import np
 
 NOTES = "bookmark of "  # and the id of a source: a key of the table `meta`, for `Source.notes`
 COLUMNS = {
@@ -37,6 +40,16 @@ def passage_crc(
 def first_passage_crc(row_id: int, document: int, start: int, end: int, text: str) -> int:
     """`passage_crc` in a store of schema 1 or 2, which leaves out page, line and heading."""
     return zlib.crc32(text.encode(), zlib.crc32(f"{row_id} {document} {start} {end}".encode()))
+
+
+def vector_crc(row_id: int, blob: bytes) -> int:
+    """CRC-32 of a vector's bytes, seeded with its passage's id."""
+    return zlib.crc32(blob, row_id & 0xFFFFFFFF)
+
+
+def vector_crcs(row_ids: Sequence[int], blobs: Sequence[bytes]) -> list[int]:
+    """`vector_crc` of every vector, without a call of Python for each. Raises TypeError where one is not bytes."""
+    return list(map(zlib.crc32, blobs, (np.array(row_ids) & 0xFFFFFFFF).tolist()))
 
 
 def add_functions(connection: sqlite3.Connection) -> None:

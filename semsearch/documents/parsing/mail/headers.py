@@ -6,12 +6,14 @@ import base64
 import binascii
 import re
 from codecs import BOM_UTF8
+from collections.abc import Iterator
 from email._policybase import Compat32
 from email.message import Message
 
 from semsearch.documents.parsing.charset import labelled, storable
 
 HEAD_BYTES = 65536
+MOST_FIELDS = 100  # with one name
 MOST_BANNER = 10  # lines that a program has written before the first field
 _FOLDED = (b" ", b"\t")  # begin a line that belongs to the field before
 _ENVELOPE = re.compile(rb">?From ")
@@ -94,8 +96,14 @@ def unencoded(text: str) -> str:
 
 
 def field(message: Message, name: str, most: int) -> str:
-    """A field of at most about `most` characters, decoded, as one line; "" without it."""
-    return " ".join(unencoded(str(message.get(name) or "")[: 4 * most]).split())[:most]
+    """The first field with this name that has a text; "" without one."""
+    return next(fields(message, name, most), "")
+
+
+def fields(message: Message, name: str, most: int) -> Iterator[str]:
+    """What the fields with this name say, each once, decoded, as one line of at most about `most` characters."""
+    texts = (unencoded(str(value)[: 4 * most]) for value in message.get_all(name, [])[:MOST_FIELDS])
+    yield from filter(None, dict.fromkeys(" ".join(text.split())[:most] for text in texts))
 
 
 def correct_encoding(part: Message) -> None:

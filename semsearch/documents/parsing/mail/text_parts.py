@@ -5,8 +5,11 @@ around base64.
 from __future__ import annotations
 
 import base64
+import binascii
 import re
 from itertools import groupby
+
+from semsearch.documents.parsing.blobs import UUENCODED, may_have_files
 
 LEAST_BASE64 = 16  # letters, with text around it: a word alone on its line looks like base64, too
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
@@ -63,6 +66,25 @@ def around_base64(payload: str, data: bytes) -> tuple[str, bytes, str]:
         base64.b64decode(word),
         "\n".join(lines[last + 1 :]).strip(),
     )
+
+
+def without_files(text: str) -> tuple[str, list[tuple[str, bytes]]]:
+    r"""A text without the files that are uuencoded in it; and their names and contents.
+
+    >>> without_files("Two files:\nbegin 644 a.txt\n#=&5A\n`\nend\n")
+    ('Two files:\n[a.txt]\n', [('a.txt', b'tea')])
+    """
+    files: list[tuple[str, bytes]] = []
+
+    def named(file: re.Match[str]) -> str:
+        try:
+            content = b"".join(map(binascii.a2b_uu, file[2].splitlines()))
+        except binascii.Error:
+            return file[0]
+        files.append((file[1].strip(), content))
+        return f"[{file[1].strip()}]"
+
+    return UUENCODED.sub(named, text) if may_have_files(text) else text, files
 
 
 def calendar(text: str) -> tuple[str, str]:
