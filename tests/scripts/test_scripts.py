@@ -17,6 +17,7 @@ from types import ModuleType
 import pytest
 from helpers import declared
 
+from scripts.bench import strength
 from semsearch import Document, Encoder, Index
 from semsearch.documents.loaders import load
 from semsearch.evaluation import retrieval
@@ -299,3 +300,12 @@ def test_throughput_is_compared_round_by_round_and_beside_its_goal() -> None:
     assert graph == "| plain graph | 100 | 1.00 | 1.25 |  | 20.00 |"
     assert encoder == "| encoder | 80 | 0.80 | 1.00 | 95% of the plain graph | 20.00 |"
     assert index == "| index | 40 | 0.50 | 0.62 | 90% of the encoder | 20.00 |"
+
+
+def test_no_level_of_strength_loses_less_than_at_best() -> None:
+    own, foreign = (0.2, 0.5, 0.8, 0.8, 0.9), (*(0.1,) * 7, 0.8, 0.7, 0.6)
+    at_best, area = strength.separation(own, foreign, accepted=0.1)
+    levels = [level for level in (*own, *foreign, 1.0) if sum(one >= level for one in foreign) <= 1]
+    assert at_best[0] == min(sum(one < level for one in own) / len(own) for level in levels) == 0.4
+    assert area[0] == pytest.approx((7 + 7 + 9.5 + 9.5 + 10) / 50)  # a pair of equals counts half
+    assert at_best[1] <= at_best[0] <= at_best[2] and area[1] <= area[0] <= area[2]
