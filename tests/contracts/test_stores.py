@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,14 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture
 def made(place: Place) -> Iterator[tuple[StoreWriter, Space]]:
     """A store of four documents."""
+    writer, space = place.new(4)
+    with writer:
+        yield writer, space
+
+
+@pytest.fixture(scope="module")
+def kept(place: Place) -> Iterator[tuple[StoreWriter, Space]]:
+    """A store of four documents for all tests that leave it as it is."""
     writer, space = place.new(4)
     with writer:
         yield writer, space
@@ -155,8 +164,8 @@ def test_documents_are_listed_by_exactly_their_ids(made: tuple[StoreWriter, Spac
         assert [each.id for each in writer.reader.full_documents(asked)] == [uri]
 
 
-def test_an_unknown_document_is_none(made: tuple[StoreWriter, Space]) -> None:
-    reader = made[0].reader
+def test_an_unknown_document_is_none(kept: tuple[StoreWriter, Space]) -> None:
+    reader = kept[0].reader
     assert full_document(reader, "unknown") is None
     assert len(reader.passage_ids(["unknown"])) == 0
     assert rows(reader, ["unknown"]) == {}
@@ -242,8 +251,8 @@ def test_what_follows_a_nul_is_found_by_word(made: tuple[StoreWriter, Space]) ->
 HALF = "half \ud800 pair"
 
 
-def test_names_that_are_not_unicode_are_unknown_and_cannot_be_written(made: tuple[StoreWriter, Space]) -> None:
-    writer, _ = made
+def test_names_that_are_not_unicode_are_unknown_and_cannot_be_written(kept: tuple[StoreWriter, Space]) -> None:
+    writer, _ = kept
     assert (rows(writer.reader, [HALF]), writer.reader.full_documents([HALF])) == ({}, [])
     with pytest.raises(Unreadable):
         writer.put_sources([source(HALF)])
@@ -277,9 +286,9 @@ def unreadable(document: Document) -> tuple[Entry, type[Exception]]:
     ],
 )
 def test_an_entry_that_cannot_be_stored_leaves_the_store_as_it_was(
-    made: tuple[StoreWriter, Space], bad: Entry, error: type[Exception]
+    kept: tuple[StoreWriter, Space], bad: Entry, error: type[Exception]
 ) -> None:
-    writer, space = made
+    writer, space = kept
     before = contents(writer.reader), version(writer.reader)
     with pytest.raises(error):
         writer.replace([entry("good", "Good text"), bad], space.id)
@@ -620,9 +629,9 @@ def _of_years(reader: StoreReader, below: int) -> list[int]:
 
 
 def test_dense_search_refuses_the_wrong_width_and_the_filter_of_another_store(
-    made: tuple[StoreWriter, Space],
+    kept: tuple[StoreWriter, Space],
 ) -> None:
-    writer, space = made
+    writer, space = kept
 
     class Foreign:
         def __len__(self) -> int:
@@ -636,8 +645,8 @@ def test_dense_search_refuses_the_wrong_width_and_the_filter_of_another_store(
         writer.reader.lexical("engine", 3, Foreign())
 
 
-def test_vectors_come_by_id_in_pieces(made: tuple[StoreWriter, Space]) -> None:
-    writer, space = made
+def test_vectors_come_by_id_in_pieces(kept: tuple[StoreWriter, Space]) -> None:
+    writer, space = kept
     reader = writer.reader
     ids, rows = matrix(reader, space.id)
     assert ids.tolist() == sorted(all_ids(reader)) == reader.passage_ids(space=space.id).tolist()
@@ -815,10 +824,10 @@ def test_lexical_search_finds_passages_by_any_of_the_words(made: tuple[StoreWrit
 
 
 @pytest.mark.parametrize("text", ["", "…", "unicorn", '"', "AND OR NOT", "engine*\0"])
-def test_odd_queries_find_nothing_or_something_and_never_fail(made: tuple[StoreWriter, Space], text: str) -> None:
-    found = made[0].reader.lexical(text, 5)
+def test_odd_queries_find_nothing_or_something_and_never_fail(kept: tuple[StoreWriter, Space], text: str) -> None:
+    found = kept[0].reader.lexical(text, 5)
     assert len(found.ids) == len(found.scores) == len(found.coverage)
-    assert len(made[0].reader.lexical(text, 0).ids) == 0
+    assert len(kept[0].reader.lexical(text, 0).ids) == 0
 
 
 @given(st.text(max_size=30), st.text(max_size=12))
@@ -843,6 +852,15 @@ FORMS = {
 }
 
 
+@pytest.fixture(scope="module")
+def forms(place: Place) -> Iterator[StoreReader]:
+    """A store of FORMS."""
+    writer, space = place.new()
+    writer.replace([entry(name, text) for name, text in FORMS.items()], space.id)
+    with writer:
+        yield writer.reader
+
+
 @pytest.mark.parametrize(
     ("query", "language"),
     [
@@ -853,19 +871,16 @@ FORMS = {
     ],
 )
 def test_other_forms_of_a_word_are_found_and_marked_in_the_language_of_the_query(
-    made: tuple[StoreWriter, Space], query: str, language: str
+    forms: StoreReader, query: str, language: str
 ) -> None:
-    made[0].replace([entry(name, text) for name, text in FORMS.items()], made[1].id)
-    found = made[0].reader.lexical(query, 5)
-    (first, *_) = made[0].reader.passages(found.ids[:1])
+    (first,) = forms.passages(forms.lexical(query, 5).ids[:1])
     assert first.document == language
     words = {first.text[start:end] for start, end in spans(first.text, query)}
     assert len(words) > 1 and not words <= set(query.split())
 
 
-def test_a_query_that_may_be_english_is_searched_for_as_it_is_cut(made: tuple[StoreWriter, Space]) -> None:
-    made[0].replace([entry(name, text) for name, text in FORMS.items()], made[1].id)
-    (first, *_) = made[0].reader.passages(made[0].reader.lexical("painted village house", 5).ids)
+def test_a_query_that_may_be_english_is_searched_for_as_it_is_cut(forms: StoreReader) -> None:
+    (first, *_) = forms.passages(forms.lexical("painted village house", 5).ids)
     assert first.document == "en"
 
 
@@ -906,8 +921,8 @@ def test_texts_come_by_passage_id(made: tuple[StoreWriter, Space]) -> None:
     assert {"Later", "Last"} < {*base.texts(writer.reader)}
 
 
-def test_passages_come_in_the_order_asked_for(made: tuple[StoreWriter, Space]) -> None:
-    reader = made[0].reader
+def test_passages_come_in_the_order_asked_for(kept: tuple[StoreWriter, Space]) -> None:
+    reader = kept[0].reader
     ids = all_ids(reader)[::-1]
     assert [one.id for one in reader.passages([*ids, 9999])] == ids
     owners = reader.owners([*ids, 9999])
@@ -1118,16 +1133,16 @@ def test_info_has_what_an_index_reports(made: tuple[StoreWriter, Space]) -> None
 # ---- is it sound
 
 
-def test_a_sound_store_has_no_problems_and_progress_may_stop_the_check(made: tuple[StoreWriter, Space]) -> None:
+def test_a_sound_store_has_no_problems_and_progress_may_stop_the_check(kept: tuple[StoreWriter, Space]) -> None:
     seen: list[Progress] = []
-    assert made[0].reader.verify(seen.append) == []
+    assert kept[0].reader.verify(seen.append) == []
     assert seen
 
     def stop(_: Progress) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        made[0].reader.verify(stop)
+        kept[0].reader.verify(stop)
 
 
 def test_maintenance_changes_no_answer(made: tuple[StoreWriter, Space]) -> None:
@@ -1147,8 +1162,8 @@ def test_maintenance_changes_no_answer(made: tuple[StoreWriter, Space]) -> None:
     assert writer.reader.verify(lambda _: None) == []
 
 
-def test_passages_are_chosen_by_id_as_by_a_filter(made: tuple[StoreWriter, Space]) -> None:
-    writer, space = made
+def test_passages_are_chosen_by_id_as_by_a_filter(kept: tuple[StoreWriter, Space]) -> None:
+    writer, space = kept
     everything = writer.reader.passage_ids(space=space.id)
     allowed = writer.reader.allowed(None, ids=everything[:3])
     found = writer.reader.dense(space.id, next(iter(writer.reader.vectors(space.id)))[1][:2], 5, allowed)
@@ -1299,17 +1314,25 @@ def used(driver: StoreDriver, monkeypatch: pytest.MonkeyPatch, home: Path, folde
     return said
 
 
-def test_an_index_says_the_same_over_any_store(place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    said = []
-    for driver in (place.driver, drivers.load("local")):
-        home, folder = tmp_path / f"home-{len(said)}", tmp_path / "files"
-        for name, text in FILES.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
-        (folder / "bread.txt").unlink(missing_ok=True)
-        home.mkdir()
-        said.append(used(driver, monkeypatch, home, folder))
-        monkeypatch.undo()
-        monkeypatch.chdir(tmp_path)
-    assert said[0] == said[1]
+def said_over(driver: StoreDriver, root: Path) -> list[object]:
+    """What an index over this store says of the same files."""
+    folder, home = root / "files", Path(mkdtemp(dir=root))
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "bread.txt").unlink(missing_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        return used(driver, patch, home, folder)
+
+
+@pytest.fixture(scope="module")
+def said_locally(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[object]]:
+    """A folder, and what a local index says of the files in it."""
+    root = tmp_path_factory.mktemp("any_store")
+    return root, said_over(drivers.load("local"), root)
+
+
+def test_an_index_says_the_same_over_any_store(place: Place, said_locally: tuple[Path, list[object]]) -> None:
+    root, said = said_locally
+    assert said_over(place.driver, root) == said
