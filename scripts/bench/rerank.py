@@ -25,13 +25,13 @@ from statistics import fmean, median
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
 
 from scripts.shared import figures
 from scripts.shared.places import DATA
 from semsearch import Encoder, Hit, Index, Query, Reranker, SemsearchError, admin
 from semsearch.evaluation import report, retrieval, sts
 from semsearch.export import calibrate
-from semsearch.export.rerankers import fit_odds
 from semsearch.models.rerankers.manifest import Calibration
 from semsearch.search import reranking
 from semsearch.stores import drivers
@@ -127,17 +127,26 @@ def weights(results: dict[str, list[Read]]) -> str:
 
 
 def calibration(results: dict[str, list[Read]]) -> Calibration:
-    """Temperature and offset that make a chance of a logit, on the judged hits of every collection alike."""
+    """Temperature and offset that make a chance of a logit, on the judged hits of every collection alike.
+
+    Platt 1999, "Probabilistic Outputs for Support Vector Machines", with his targets instead of 0 and 1.
+    """
     logits = np.concatenate([each.logits for reads in results.values() for each in reads])
-    relevant = [
+    grades = [
         each.grades.get(hit.document, 0) > 0
         for reads in results.values()
         for each in reads
         for hit in each.hits[: len(each.logits)]
     ]
-    temperature, offset = fit_odds(logits, np.array(relevant))
-    fitted = {"on": list(results), "pairs": len(relevant), "relevant": int(sum(relevant))}
-    return Calibration(round(temperature, 4), round(offset, 4), fitted)
+    relevant = np.array(grades)
+    yes, no = int(relevant.sum()), int((~relevant).sum())
+    target = np.where(relevant, (yes + 1) / (yes + 2), 1 / (no + 2))
+    both = np.repeat([True, False], len(logits))  # each pair once as either, with the weight of that
+    model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-10)
+    model.fit(np.tile(logits, 2)[:, None], both, sample_weight=np.concatenate([target, 1 - target]))
+    slope, intercept = float(model.coef_[0, 0]), float(model.intercept_[0])
+    fitted = {"on": list(results), "pairs": len(relevant), "relevant": yes}
+    return Calibration(round(1 / slope, 4), round(-intercept / slope, 4), fitted)
 
 
 def agreement(ours: dict[str, list[Read]], theirs: dict[str, list[Read]]) -> str:

@@ -15,9 +15,6 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from semsearch.encoders.rerankers.reranker import Reranker
 from semsearch.errors import UnknownName, UsageError
 from semsearch.export import parity
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
     from semsearch.types import JsonMapping
 
 DTYPES = ("fp32", "int8")
-STEPS, DONE, RIDGE = 100, 1e-10, 1e-12  # of Newton's method
 
 
 def export_reranker(
@@ -75,35 +71,6 @@ def calibrate(
         raise UsageError(f"temperature {temperature} and offset {offset} are no calibration.", "Use one above 0.")
     calibration = manifest.Calibration(float(temperature), float(offset), dict(fitted or {}))
     return manifest.write(replace(manifest.read(Path(folder)), calibration=calibration), Path(folder))
-
-
-def fit_odds(logits: NDArray[np.floating], yes: NDArray[np.bool_]) -> tuple[float, float]:
-    """(temperature, offset) for sigmoid((logit - offset) / temperature), the chance that a pair is one of `yes`.
-
-    logits (n,) and yes (n,). Platt 1999, "Probabilistic Outputs for Support Vector Machines", with his targets, which
-    keep the fit finite where the classes do not overlap; Newton's method as in Lin, Lin, Weng 2007. Raises UsageError
-    where one of the classes is missing, or a higher logit says less.
-    """
-    scores, positives = np.asarray(logits, dtype=np.float64), np.asarray(yes, dtype=bool)
-    positive, negative = int(positives.sum()), int((~positives).sum())
-    if not positive or not negative:
-        raise UsageError(f"a calibration needs pairs of both kinds, and there are {positive} and {negative}.")
-    target = np.where(positives, (positive + 1) / (positive + 2), 1 / (negative + 2))
-    centre, scale = float(scores.mean()), float(scores.std()) or 1.0
-    features = np.stack([(scores - centre) / scale, np.ones_like(scores)], axis=1)
-    weights = np.array([0.0, np.log((positive + 1) / (negative + 1))])
-    for _ in range(STEPS):
-        chance = 1 / (1 + np.exp(-features @ weights))
-        gradient = features.T @ (chance - target)
-        curvature = (features * (chance * (1 - chance))[:, None]).T @ features + RIDGE * np.eye(2)
-        step = np.linalg.solve(curvature, gradient)
-        weights = weights - step
-        if float(np.abs(step).max()) < DONE:
-            break
-    slope, intercept = float(weights[0]) / scale, float(weights[1])
-    if slope <= 0:
-        raise UsageError("pairs with a higher logit are less often right: this model cannot be calibrated.")
-    return 1 / slope, centre - intercept / slope
 
 
 def is_reranker(model: str | Path) -> bool:
