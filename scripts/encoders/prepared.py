@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from transformers import AutoModel
 
 from scripts.encoders import corpus
 from scripts.encoders.corpus import Text
 from scripts.encoders.distillation import NEAR, Settings, Shard, Shards
+from scripts.encoders.targets import neighbours
 
 FACTS, CHOICE, TEXTS = "session.json", "choice.json.xz", "texts.jsonl.xz"
 ROLES = ("query", "passage")
@@ -82,20 +82,9 @@ def write_shard(
             sizes=np.array([len(row) for row in rows], np.uint16),
             roles=np.array([ROLES.index(each.role) for each in texts], np.uint8),
             targets=targets.astype(np.float16),
-            near=nearest(targets, device).astype(np.uint16),
+            near=neighbours(targets, NEAR, device).astype(np.uint16),
         )
     unfinished.replace(path)
-
-
-def nearest(targets: NDArray[np.float32], device: str) -> NDArray[np.int64]:
-    """As `targets.neighbours`, on the device."""
-    vectors = torch.from_numpy(targets).to(device)
-    places = torch.empty((len(vectors), NEAR), dtype=torch.int64)
-    for start in range(0, len(vectors), 1024):
-        cosines = vectors[start : start + 1024] @ vectors.T
-        cosines[torch.arange(len(cosines)), torch.arange(start, start + len(cosines))] = -torch.inf
-        places[start : start + 1024] = cosines.topk(NEAR, dim=1).indices.cpu()
-    return places.numpy()
 
 
 class PreparedShards(Shards):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from scripts.encoders import corpus
@@ -91,16 +92,15 @@ class Target:
         )
 
 
-def neighbours(vectors: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+def neighbours(vectors: NDArray[np.float32], count: int, device: str = "cpu") -> NDArray[np.int64]:
     """The places (n, count) of the vectors nearest to each, without itself, the nearest first."""
-    nearest = np.empty((len(vectors), count), np.int64)
-    for start in range(0, len(vectors), 1024):
-        cosines = vectors[start : start + 1024] @ vectors.T
-        cosines[np.arange(len(cosines)), np.arange(start, start + len(cosines))] = -np.inf
-        near = np.argpartition(-cosines, count, axis=1)[:, :count]
-        order = np.argsort(-np.take_along_axis(cosines, near, 1), axis=1, kind="stable")
-        nearest[start : start + 1024] = np.take_along_axis(near, order, 1)
-    return nearest
+    rows = torch.from_numpy(vectors).to(device)
+    nearest = torch.empty((len(rows), count), dtype=torch.int64)
+    for start in range(0, len(rows), 1024):
+        cosines = rows[start : start + 1024] @ rows.T
+        cosines[torch.arange(len(cosines)), torch.arange(start, start + len(cosines))] = -torch.inf
+        nearest[start : start + 1024] = cosines.topk(count, dim=1).indices.cpu()
+    return nearest.numpy()
 
 
 def parsed(text: str) -> dict[str, Part]:
