@@ -199,6 +199,9 @@ def test_an_empty_name_never_means_another_index(cli: CommandLine, folder: Path,
         (["query", "x", "--device", "gpu"], "'gpu' is not a valid value for --device. It must be auto"),
         (["query", "x", "--where", "year in ()"], "filter"),
         (["query", "x", "--zzz"], "--zzz"),
+        (["query", "x", "--alpha", "2"], "alpha"),
+        (["query", "x", "--min-strength", "7"], "min"),
+        (["query", "--mode", "keyword", "--like", "1"], "keyword"),
     ],
 )
 def test_a_query_that_cannot_be_is_one_short_line_with_its_fix(

@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import patch
 
@@ -296,16 +296,23 @@ def test_a_broken_settings_file_is_exit_2_and_named(cli: CommandLine) -> None:
     assert "semsearch.toml" in ran.err
 
 
-def completed(words: str, position: int, shell: str = "bash") -> list[str]:
+Completed = Callable[[str, int], list[str]]
+
+
+@pytest.fixture
+def completed(cli: CommandLine, capsys: pytest.CaptureFixture[str]) -> Completed:
     """What the shell would be offered, asked in the way that its completion script asks."""
-    asked = {"_SEMSEARCH_COMPLETE": f"complete_{shell}", "COMP_WORDS": words, "COMP_CWORD": str(position)}
-    ran = subprocess.run(
-        [sys.executable, "-m", "semsearch"], env={**os.environ, **asked}, capture_output=True, text=True, check=True
-    )
-    return ran.stdout.split()
+
+    def offered(words: str, position: int) -> list[str]:
+        asked = {"_SEMSEARCH_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(position)}
+        with patch.dict(os.environ, asked), pytest.raises(SystemExit, match=r"^0$"):
+            program.main([])
+        return capsys.readouterr().out.split()
+
+    return offered
 
 
-def test_the_shell_completes_commands_flags_choices_and_index_names(cli: CommandLine) -> None:
+def test_the_shell_completes_commands_flags_choices_and_index_names(completed: Completed) -> None:
     home = Path(os.environ["SEMSEARCH_HOME"])
     for name in ("notes", "novels", "papers"):
         (home / name).mkdir(parents=True)
@@ -319,7 +326,7 @@ def test_the_shell_completes_commands_flags_choices_and_index_names(cli: Command
     assert completed(f"semsearch query --home {home.parent} -n no", 5) == []
 
 
-def test_the_shell_completes_models_and_templates(cli: CommandLine, tmp_path: Path) -> None:
+def test_the_shell_completes_models_and_templates(completed: Completed, tmp_path: Path) -> None:
     home = tmp_path / "indexes"
     for manifest in ("models/mine/encoder.json", "models/run/seed-0/encoder.json"):
         file = tmp_path / manifest.replace("encoder.json", MANIFEST)
@@ -336,22 +343,6 @@ def test_the_shell_completes_models_and_templates(cli: CommandLine, tmp_path: Pa
         assert "default#cot-bert" in completed("semsearch embed a -m default#cot-b", 4)
         assert "prompteol" in completed("semsearch templates show prompt", 3)
         assert set(local_models.names("reranker")) <= set(completed("semsearch query --rerank ''", 3))
-
-
-def test_a_completion_loads_nothing_heavy(cli: CommandLine) -> None:
-    ask = """
-import os, sys
-os.environ |= {"_SEMSEARCH_COMPLETE": "complete_bash", "COMP_WORDS": sys.argv[1], "COMP_CWORD": "3"}
-from semsearch.cli.main import main
-try:
-    main([])
-finally:
-    heavy = {"numpy", "torch", "faiss", "onnxruntime", "transformers", "lark", "sqlite3"}
-    print(*heavy & set(sys.modules), file=sys.stderr)
-"""
-    for words in ("semsearch index -m d", "semsearch index --template c", "semsearch query -n n"):
-        ran = subprocess.run([sys.executable, "-c", ask, words], capture_output=True, text=True)
-        assert (ran.returncode, ran.stderr.strip()) == (0, ""), words
 
 
 def test_the_completion_script_is_one_that_bash_takes(cli: CommandLine) -> None:

@@ -169,28 +169,6 @@ def test_every_format_names_the_document(notes: CommandLine, shape: str) -> None
     assert "garage/diesel.txt" in notes.ok("query", "diesel engine", "--format", shape).out
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [""], ["   "], ["x", "-k", "0"], ["x", "-k", "-1"], ["x", "--where", "year >"], ["x", "--where", "("],
-        ["x", "--alpha", "2"], ["x", "--min-strength", "7"], ["--mode", "keyword", "--like", "1"],
-    ],
-    ids=" ".join,
-)  # fmt: skip
-def test_a_query_that_cannot_be_is_exit_2(notes: CommandLine, arguments: list[str]) -> None:
-    ran = notes("query", *arguments, "--json")
-    assert ran.code == ran.json["error"]["code"] == 2
-    assert ran.err.startswith("error: ")
-
-
-def test_more_than_there_is_gives_what_there_is(notes: CommandLine) -> None:
-    assert len(notes.ok("query", "engine", "-k", 1000, "--json").json["hits"]) == len(TEXTS)
-
-
-def test_a_query_of_a_hundred_thousand_characters_is_answered(notes: CommandLine) -> None:
-    assert notes.ok("query", "-", "--json", stdin="diesel engine " * 7200).json["hits"]
-
-
 def test_settings_choose_k_and_mode(notes: CommandLine) -> None:
     shown = notes.ok("query", "engine", "--json", SEMSEARCH_K="2", SEMSEARCH_MODE="keyword").json
     assert (len(shown["hits"]), shown["mode"]) == (2, "keyword")

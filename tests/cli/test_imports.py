@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,19 @@ HEAVY = ("numpy", "faiss", "torch", "onnxruntime", "sqlite_utils", "transformers
 LIGHT_COMMANDS = (["--help"], ["--version"], ["index", "--help"], ["query", "--help"], ["models", "--help"], ["config"],
                   ["train", "--help"], ["templates", "list"], ["templates", "lint", "promptbert"])  # fmt: skip
 REPORT = """
-import json, sys
+import json, os, sys
 from semsearch.cli.main import main
-try:
-    code = main(sys.argv[1:])
-finally:
-    sys.stdout.flush()
-    print(json.dumps([name for name in {heavy} if name in sys.modules]), file=sys.stderr)
+report = {}
+for line in json.loads(sys.argv[1]):
+    if isinstance(line, str):  # what is to be completed
+        os.environ |= {"_SEMSEARCH_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": "3"}
+    try:
+        main([] if isinstance(line, str) else line)
+    except SystemExit:  # of a completion
+        pass
+    report[line if isinstance(line, str) else " ".join(line)] = [name for name in HEAVY if name in sys.modules]
+sys.stdout.flush()
+print(json.dumps(report), file=sys.stderr)
 """
 
 
@@ -30,34 +37,38 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, **places, "OMP_NUM_THREADS": "1", "PYTHONPATH": checkout}
 
 
-def loaded_by(arguments: list[str], tmp_path: Path, **variables: str) -> list[str]:
-    """The heavy modules that are in memory after a command."""
-    script = REPORT.format(heavy=repr(HEAVY))
-    command = [sys.executable, "-c", script, *arguments]
-    ran = subprocess.run(command, capture_output=True, text=True, env={**environment(tmp_path), **variables})
+def loaded_by(*lines: list[str] | str, tmp_path: Path, heavy: Sequence[str] = HEAVY) -> dict[str, list[str]]:
+    """The heavy modules in memory after each of some commands, one after the other in one process.
+
+    A text is completed as a shell would ask for it.
+    """
+    command = [sys.executable, "-c", REPORT.replace("HEAVY", repr(heavy)), json.dumps(lines)]
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment(tmp_path))
     return json.loads(ran.stderr.splitlines()[-1])
 
 
-@pytest.mark.parametrize("arguments", LIGHT_COMMANDS, ids=" ".join)
-def test_help_and_config_load_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
-    assert loaded_by(arguments, tmp_path) == []
+def test_help_and_config_load_nothing_heavy(tmp_path: Path) -> None:
+    assert loaded_by(*LIGHT_COMMANDS, tmp_path=tmp_path) == {" ".join(each): [] for each in LIGHT_COMMANDS}
 
 
-def test_completing_the_name_of_an_index_loads_nothing_heavy(tmp_path: Path) -> None:
+def test_a_completion_loads_nothing_heavy(tmp_path: Path) -> None:
     (tmp_path / "home" / "notes").mkdir(parents=True)
     (tmp_path / "home" / "notes" / "store.db").touch()
-    asked = {"_SEMSEARCH_COMPLETE": "complete_bash", "COMP_WORDS": "semsearch query -n ", "COMP_CWORD": "3"}
-    assert loaded_by([], tmp_path, **asked) == []
+    asked = [f"semsearch {words}" for words in ("query -n ", "query -n n", "index -m d", "index --template c")]
+    loaded = loaded_by(*asked, tmp_path=tmp_path, heavy=(*HEAVY, "lark", "sqlite3"))
+    assert loaded == {each: [] for each in asked}
 
 
 def test_a_search_by_words_loads_nothing_heavy(tmp_path: Path) -> None:
     note = tmp_path / "kettle.md"
     note.write_text("Vinegar removes the scale from a kettle.\n", encoding="utf-8")
-    loaded_by(["index", str(note), "-n", "notes", "-m", "hashing"], tmp_path)
-    for words in ("scale of a kettle", "vinegarr"):  # as they stand there, and corrected
-        for form in ("table", "json", "jsonl", "paths"):
-            asked = ["query", words, "--mode", "keyword", "--format", form, "--fail-empty"]
-            assert loaded_by(asked, tmp_path) == [], form
+    loaded_by(["index", str(note), "-n", "notes", "-m", "hashing"], tmp_path=tmp_path)
+    asked = [
+        ["query", words, "--mode", "keyword", "--format", form, "--fail-empty"]
+        for words in ("scale of a kettle", "vinegarr")  # as they stand there, and corrected
+        for form in ("table", "json", "jsonl", "paths")
+    ]
+    assert loaded_by(*asked, tmp_path=tmp_path) == {" ".join(each): [] for each in asked}
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
@@ -68,7 +79,8 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 
 def test_the_report_would_notice_a_heavy_import(tmp_path: Path) -> None:
     """The other tests of this file can fail: a command that needs numpy is seen to load it."""
-    assert "numpy" in loaded_by(["embed", "a", "-m", "hashing"], tmp_path)
+    (loaded,) = loaded_by(["embed", "a", "-m", "hashing"], tmp_path=tmp_path).values()
+    assert "numpy" in loaded
 
 
 @pytest.mark.slow
@@ -76,9 +88,10 @@ def test_default_index_and_query_never_load_torch(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "kettle.md").write_text("Vinegar removes the scale from a kettle.\n", encoding="utf-8")
-    assert not {"torch", "transformers"} & set(loaded_by(["index", str(notes)], tmp_path))
-    by_query = set(loaded_by(["query", "limescale"], tmp_path))
-    assert not {"torch", "transformers", "sqlite_utils"} & by_query
+    (by_index,) = loaded_by(["index", str(notes)], tmp_path=tmp_path).values()
+    assert not {"torch", "transformers"} & set(by_index)
+    (by_query,) = loaded_by(["query", "limescale"], tmp_path=tmp_path).values()
+    assert not {"torch", "transformers", "sqlite_utils"} & set(by_query)
     assert "onnxruntime" in by_query  # the default encoder did run
 
 
