@@ -205,7 +205,8 @@ def test_every_answer_is_the_same_with_and_without_indexes(
     monkeypatch.setattr(maintenance, "SCALARS_FROM", 1)
     monkeypatch.setattr(space_vectors.SpaceVectors, "INDEXED_FROM", 300)
     monkeypatch.setattr(space_vectors.SpaceVectors, "SUBSET_SHARE", 0.0)
-    monkeypatch.setattr(space_vectors, "REFINE", 400)  # one bit a dimension says little of 16
+    for name, number in {"CANDIDATES": 20, "ROWS_OF_CANDIDATES": 10, "MOST_TIMES": 100}.items():
+        monkeypatch.setattr(space_vectors, name, number)  # right only where candidates grow with the rows
     reader, queries = writer.reader, vectors_of(["one", "two"])
 
     def answers() -> list[object]:

@@ -17,9 +17,11 @@ from semsearch.stores.remote.space_vectors import Hits, RemoteVectors
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
-    from semsearch.types import Ids, Vectors
+    from semsearch.types import Ids, JsonObject, Vectors
 
-NPROBES, REFINE = 24, 12  # partitions that are looked into, and candidates for each hit
+NPROBES, CANDIDATES = 24, 120  # partitions that are looked into, and rows whose vectors are compared, at the least
+ROWS_OF_CANDIDATES = 250_000  # indexed rows up to which these are enough: the codes of more are more often alike
+MOST_TIMES = 8  # as many candidates
 MORE = 10  # hits than were asked for
 LEAST_ROWS = 256  # that the library trains an index on
 ROWS_OF_PARTITION = 4096
@@ -95,12 +97,17 @@ class SpaceVectors(RemoteVectors[AllowedRows]):
         more = k + MORE
         near: Arrow = {"column": self.column, "q": query, "k": more, "metric": "cosine", "use_index": indexed}
         if indexed:
-            near |= {"nprobes": NPROBES, "refine_factor": max(2, REFINE * 10 // more)}
+            near |= {"nprobes": NPROBES, "refine_factor": max(2, self._candidates() // more)}
         condition = "" if allowed is None else f"({allowed.condition}) AND {self.there}"
         rows = self._table.rows(["id", self.column, "_distance"], condition, nearest=near, prefilter=True)
         stored = unit_rows(np.array([row[self.column] for row in rows], np.float32).reshape(len(rows), self.dim))
         hits = zip((row["id"] for row in rows), (stored @ query).tolist(), strict=True)
         return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:k]
+
+    def _candidates(self) -> int:
+        """Rows that a search compares, as the index finds them; recall falls where their number stays as rows grow."""
+        rows = self._table.remembered(("indexed rows", self.index), lambda: int(self._stats()["num_indexed_rows"]))
+        return int(CANDIDATES * min(MOST_TIMES, max(1.0, rows / ROWS_OF_CANDIDATES)))
 
     # ---- the index
 
@@ -113,7 +120,11 @@ class SpaceVectors(RemoteVectors[AllowedRows]):
         return any(one.name == self.index for one in self._table.now.describe_indices())
 
     def newer(self) -> int:
-        return int(self._table.now.stats.index_stats(self.index)["num_unindexed_rows"])
+        return int(self._stats()["num_unindexed_rows"])
+
+    def _stats(self) -> JsonObject:
+        stats: JsonObject = self._table.now.stats.index_stats(self.index)
+        return stats
 
     def _reason(self, *, indexed: bool) -> str:
         if indexed:
