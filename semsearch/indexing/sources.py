@@ -197,6 +197,11 @@ def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roo
         if not path.exists():
             raise NotFound(f"there is no file or folder {str(path)!r}.", "Check the path; nothing was changed.")
     scopes = [path.resolve() for path in paths] or [Path(root.path) for root in roots.roots]
+    for name in map(str, scopes):
+        if (shown := walk.printable(name)) != name:
+            raise UsageError(
+                f"{shown} cannot be followed: its name is not UTF-8.", "Name a folder above, or rename it."
+            )
     if all(map(absence, scopes)):
         listed = ", ".join(str(scope) for scope in scopes)
         raise NotFound(

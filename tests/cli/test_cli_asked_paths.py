@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -36,11 +37,11 @@ def names(cli: CommandLine) -> list[str]:
 def test_a_folder_is_asked_without_indexing_it_first(cli: CommandLine, notes: Path) -> None:
     asked = cli.ok("query", "remove scale from a kettle", notes, "--json")
     shown = asked.json
-    assert (shown["index"], shown["hits"][0]["path"]) == ("notes", "kettle.md")
+    assert (shown["index"], shown["hits"][0]["path"]) == ("notes", f"{notes}/kettle.md")
     assert shown["update"]["documents"]["added"] == 2
     assert shown["hits"][0]["strength"] > 0.9  # the run is complete, so by meaning too
     assert "new index notes" in asked.err
-    assert f"so far, by words, in 2 of 2 files:\n kettle.md:3: {KETTLE.partition('.')[0]}." in asked.err
+    assert f"so far, by words, in 2 of 2 files:\n {notes}/kettle.md:3: {KETTLE.partition('.')[0]}." in asked.err
     assert cli.ok("info", "notes", "--json").json["recipe"]["roots"][0]["path"] == str(notes)
 
 
@@ -51,11 +52,11 @@ def test_the_same_paths_find_their_index_again_and_bring_it_up_to_date(cli: Comm
     (notes / "bread.txt").unlink()
     (notes / "tea.txt").write_text("Green tea is best with water of eighty degrees.\n", encoding="utf-8")
     again = answer(cli, "green tea", notes.parent / "notes" / "." / "")
-    assert again["hits"][0]["path"] == "tea.txt"
+    assert again["hits"][0]["path"] == f"{notes}/tea.txt"
     assert again["update"]["documents"] | {"unchanged": 0} == {
         "added": 1, "changed": 0, "unchanged": 0, "moved": 0, "deleted": 1, "skipped": 0,
     }  # fmt: skip
-    assert {hit["path"] for hit in again["hits"]} == {"tea.txt", "kettle.md"}
+    assert {hit["document"] for hit in again["hits"]} == {"tea.txt", "kettle.md"}
 
 
 def test_an_index_that_index_made_of_these_paths_answers(cli: CommandLine, notes: Path) -> None:
@@ -91,11 +92,11 @@ def test_without_an_update_what_is_there_answers(cli: CommandLine, notes: Path) 
     (notes / "tea.txt").write_text("A kettle for tea.\n", encoding="utf-8")
     shown = answer(cli, "kettle for tea", notes, "--no-update")
     assert "update" not in shown
-    assert {hit["path"] for hit in shown["hits"]} == {"kettle.md", "bread.txt"}
+    assert {hit["document"] for hit in shown["hits"]} == {"kettle.md", "bread.txt"}
     for file in notes.iterdir():
         file.unlink()
     notes.rmdir()  # a disk that is away
-    assert answer(cli, "kettle", notes, "--no-update")["hits"][0]["path"] == "kettle.md"
+    assert answer(cli, "kettle", notes, "--no-update")["hits"][0]["path"] == f"{notes}/kettle.md"
 
 
 def test_an_index_by_its_name_is_not_updated_with_or_without_an_update(cli: CommandLine, notes: Path) -> None:
@@ -160,6 +161,33 @@ def test_what_is_skipped_is_counted_and_can_be_listed(cli: CommandLine, notes: P
     assert "notes: 2 skipped; " in cli.ok("query", "kettle", notes).err
 
 
+def test_hits_have_the_path_that_was_given(
+    cli: CommandLine, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mail = tmp_path / "mail" / "notes"  # as another folder is called
+    (mail / "old").mkdir(parents=True)
+    (mail / "old" / "kettle.csv").write_text("text\nA kettle without scale.\nScale in the kettle.\n", encoding="utf-8")
+    (tmp_path / "tea.txt").write_text("Tea from a kettle.\n", encoding="utf-8")
+    (tmp_path / "link").symlink_to(notes)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    paths = "../link/", mail, "../tea.txt"
+    names = ["../link/kettle.md", f"{mail}/old/kettle.csv", "../tea.txt"]
+    found = answer(cli, "kettle", *paths, "--mode", "keyword")
+    assert {hit["path"] for hit in found["hits"]} == {*names}
+    assert {hit["document"].partition("#")[0] for hit in found["hits"]}.isdisjoint(names)  # still the ids
+    told = {hit["path"]: hit for hit in found["hits"]}
+    assert told["../link/kettle.md"]["file"] == str(notes / "kettle.md")
+    for shape in ("table", "md"):
+        shown = cli.ok("query", "kettle", *paths, "--mode", "keyword", "--format", shape).out.replace("\\", "")
+        assert all(name in shown for name in (*names[::2], f"{names[1]}#")) and "[" not in shown, shown
+    listed = cli.ok("query", "kettle", *paths, "--mode", "keyword", "--format", "paths").out.splitlines()
+    assert {*listed} == {*names}
+    monkeypatch.chdir(notes)
+    assert answer(cli, "kettle", ".", "--path", "./kettle.*")["hits"][0]["path"] == "./kettle.md"
+    assert answer(cli, "kettle", *paths, "--path", f"{mail}/*/*.csv")["hits"][0]["path"] == names[1]
+
+
 @pytest.mark.parametrize(
     "wrong, code",
     [
@@ -176,6 +204,14 @@ def test_a_mistake_costs_no_indexing(cli: CommandLine, notes: Path, wrong: list[
     asked = cli("query", *(part.format(notes=notes) for part in wrong))
     assert (asked.code, names(cli)) == (code, []), asked.err
     assert asked.err.startswith("error: ")
+
+
+@pytest.mark.parametrize("command", ["query", "index"])
+def test_a_folder_whose_name_is_not_utf_8_is_named(cli: CommandLine, notes: Path, command: str) -> None:
+    named = notes.rename(os.fsdecode(os.fsencode(notes) + b"\xe9"))
+    asked = cli(command, *["kettle"] * (command == "query"), named)
+    assert (asked.code, names(cli)) == (2, [])
+    assert f"error: {notes}\\xe9 cannot be followed: its name is not UTF-8. Name a folder above, or" in asked.err
 
 
 @pytest.mark.parametrize("command", ["query", "index"])
@@ -196,13 +232,13 @@ def test_a_folder_that_is_confirmed_once_is_not_asked_about_again(
     refused = cli("query", "kettle", notes)
     assert "confirm it once: semsearch index" in refused.err
     cli.ok("index", notes, "--yes")
-    assert answer(cli, "kettle", notes)["hits"][0]["path"] == "kettle.md"
+    assert answer(cli, "kettle", notes)["hits"][0]["document"] == "kettle.md"
 
 
 def test_a_batch_of_queries_is_asked_of_paths_too(cli: CommandLine, notes: Path, tmp_path: Path) -> None:
     (tmp_path / "queries.txt").write_text("a\tkettle\nb\tbread\n", encoding="utf-8")
     shown = answer(cli, notes, "--batch", tmp_path / "queries.txt", "-k", 1)
-    assert [one["hits"][0]["path"] for one in shown["queries"]] == ["kettle.md", "bread.txt"]
+    assert [one["hits"][0]["document"] for one in shown["queries"]] == ["kettle.md", "bread.txt"]
 
 
 def test_a_run_that_is_ended_is_gone_on_with_by_the_next(cli: CommandLine, notes: Path) -> None:
@@ -218,7 +254,7 @@ def test_a_run_that_is_ended_is_gone_on_with_by_the_next(cli: CommandLine, notes
     there = _documents(home)
     assert (running.returncode, there > 0) in {(143, True), (0, True)}
     shown = answer(cli, "scale of a kettle", notes)
-    assert (shown["index"], shown["hits"][0]["path"]) == ("notes", "kettle.md")
+    assert (shown["index"], shown["hits"][0]["document"]) == ("notes", "kettle.md")
     assert shown["update"]["documents"]["added"] == 602 - there
 
 
@@ -279,5 +315,5 @@ def test_better_hits_are_shown_while_passages_are_embedded(
     asked = cli.ok("query", "kettle", notes, "-k", 1)
     shown = [line for line in asked.err.splitlines() if line.startswith("so far, in ")]
     assert shown and all(line.endswith(" of 402 files:") for line in shown)
-    assert json.loads(asked.out)["path"] == "kettle.md"
+    assert json.loads(asked.out)["document"] == "kettle.md"
     assert "so far" not in cli.ok("-q", "query", "kettle", notes / "kettle.md").err

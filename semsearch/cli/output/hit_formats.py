@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -58,18 +58,21 @@ class Layout:
     """A format with its options.
 
     raw: cells that begin as a formula stay as they are, for programs. absolute: paths, all of them. null: a NUL after
-    each path in place of a line break.
+    each path in place of a line break. given: names a file by the paths that were asked.
     """
 
     shape: Format
     raw: bool = False
     absolute: bool = False
     null: bool = False
+    given: Callable[[str], str] | None = None
 
 
 def write(answers: Iterable[Answer], layout: Layout, *, batch: bool, explain: bool) -> None:
     """Print the answers. With `batch` there may be several queries, so each line names its query."""
     shape, raw = layout.shape, layout.raw
+    if layout.given is not None and shape != "paths":
+        answers = (_with_given(answer, layout.given, as_text=shape in ("table", "md")) for answer in answers)
     if shape == "json":
         named = [(answer.id, as_object(answer, explain=explain)) for answer in answers]
         objects = [{"id": id_, **shown} if batch else shown for id_, shown in named]
@@ -87,6 +90,28 @@ def write(answers: Iterable[Answer], layout: Layout, *, batch: bool, explain: bo
             {"jsonl": _jsonl, "md": _md, "trec": _trec}[shape](answer, batch)
 
 
+def _with_given(answer: Answer, given: Callable[[str], str], *, as_text: bool) -> Answer:
+    """The answer with the paths of its hits as they were asked; for programs, the ids of their documents stay."""
+    found = answer.results
+    hits = [as_given(hit, given) for hit in found]
+    if not as_text:
+        hits = [replace(hit, document=own.document) for hit, own in zip(hits, found, strict=True)]
+    return replace(answer, results=replace(found, hits=tuple(hits)), snippets=lambda _: answer.snippets(found))
+
+
+def as_given(hit: Hit, given: Callable[[str], str]) -> Hit:
+    """A hit in a file, for people, who know it by the path that they asked."""
+    if hit.file is None:
+        return hit
+    path = given(hit.file)
+    return replace(hit, path=path, document=path + hit.document[len(hit.path) :] if _is_of_path(hit) else hit.document)
+
+
+def _is_of_path(hit: Hit) -> bool:
+    """Whether the id of a document is the path of its file, with the number or the name of a part."""
+    return hit.document == hit.path or hit.document.startswith(f"{hit.path}#")
+
+
 def _jsonl(answer: Answer, batch: bool) -> None:
     for shown in [{"id": answer.id, **as_object(answer)}] if batch else _objects(answer.results):
         print(console.dumps(shown))
@@ -102,7 +127,7 @@ def _paths(answers: Iterable[Answer], layout: Layout) -> None:
     Without `null`, a name that is not one line of text is quoted as git quotes it.
     """
     for hit in {hit.file or hit.path: hit for answer in answers for hit in answer.results}.values():
-        path = hit.path if hit.file is None else _opened(hit.file, absolute=layout.absolute)
+        path = hit.path if hit.file is None else _opened(hit.file, layout)
         sys.stdout.flush()
         line = os.fsencode(path) + b"\0" if layout.null else _quoted(path) + b"\n"
         sys.stdout.buffer.write(line)
@@ -121,19 +146,23 @@ def _quoted(path: str) -> bytes:
     return os.fsencode(f'"{octal}"')
 
 
-def _opened(file: str, *, absolute: bool) -> str:
-    """The path by which a file is opened: below the current folder relative to it, unless it is to be absolute.
+def _opened(file: str, layout: Layout) -> str:
+    """The path by which a file is opened: as it was given, or below the current folder relative to it, unless it is to
+    be absolute.
 
     Bytes of its name that are not UTF-8 are written as \\xe9 in an index.
 
-    >>> _opened("/" + "a" * 300, absolute=True)[:4]  # of which the system says nothing, as without permission
+    >>> _opened("/" + "a" * 300, Layout("paths"))[:4]  # of which the system says nothing, as without permission
     '/aaa'
     """
+    if layout.given is not None and not layout.absolute:
+        file = layout.given(file)
     if not os.path.exists(file):  # noqa: PTH110 - Path.exists raises PermissionError
         named = re.sub(r"\\x([89a-f][0-9a-f])", lambda byte: chr(0xDC00 + int(byte[1], 16)), file)
         file = named if os.path.exists(named) else file  # noqa: PTH110
     here = Path.cwd()
-    return file if absolute or not Path(file).is_relative_to(here) else str(Path(file).relative_to(here))
+    as_it_is = layout.absolute or layout.given is not None or not Path(file).is_relative_to(here)
+    return file if as_it_is else str(Path(file).relative_to(here))
 
 
 def _cells(
@@ -190,8 +219,7 @@ def _markdown(text: str) -> str:
 
 def place(hit: Hit) -> str:
     """The location of a hit: path:line, path p.N, or the path alone; of a record or a part also its number or id."""
-    own = hit.document == hit.path or hit.document.startswith(f"{hit.path}#")
-    name = hit.document if own else f"{hit.path} [{hit.document}]"
+    name = hit.document if _is_of_path(hit) else f"{hit.path} [{hit.document}]"
     if hit.page is not None:
         word = page_name(hit.document)
         return f"{name} p.{hit.page}" if word == "page" else f"{name} {word} {hit.page}"

@@ -6,6 +6,8 @@ meaning, as passages are embedded.
 
 from __future__ import annotations
 
+import os
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -53,9 +55,9 @@ def opened(
         if not semsearch.admin.exists(folder):
             raise NotFound(f"no index follows exactly {_listed(files)} yet.", "Leave out --no-update to make one.")
         with _open(folder, trust=trust) as index:
-            yield Asked(index)
+            yield Asked(index, given=_Given(paths))
         return
-    meanwhile = _Meanwhile(options, queries)
+    meanwhile = _Meanwhile(options, queries, _Given(paths))
     folder = semsearch.admin.following(files, options.folder())
     if semsearch.admin.exists(folder):
         index, created = _open(folder, trust=trust), False
@@ -160,7 +162,7 @@ def _updated(
             raise
         reason = LOCKED if isinstance(error, Locked) else INTERRUPTED
         console.warn([reason])
-        return Asked(index, (reason,))
+        return Asked(index, (reason,), given=meanwhile.given)
     if failed := index_report.nothing_read(report, [file for file in files if file.is_file()]):
         raise failed
     if created and not len(index):
@@ -175,7 +177,7 @@ def _updated(
         if summary := _summary(report):
             console.note(summary)
     update = {"documents": report.document_counts(), "skipped": list(map(asdict, report.skipped))}
-    return Asked(index, report.warnings, {"update": {**update, "took_s": report.took_s}})
+    return Asked(index, report.warnings, {"update": {**update, "took_s": report.took_s}}, meanwhile.given)
 
 
 def _summary(report: SyncReport) -> str:
@@ -186,11 +188,35 @@ def _summary(report: SyncReport) -> str:
     return f"{report.index}: {listed}{more}" if listed else ""
 
 
+def below(pattern: str, paths: Sequence[str]) -> str:
+    """A pattern of `--path` that begins with a path that was given, as one for full paths."""
+    for path in paths:
+        if pattern.startswith(above := f"{path.rstrip('/')}/"):
+            return f"{re.sub(r'[*?[]', '?', os.path.realpath(path))}/{pattern[len(above) :]}"
+    return pattern
+
+
+class _Given:
+    """Names a file as grep does: by the path that was given, and what lies below it."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._folders = [(walk.printable(os.path.realpath(path)), walk.printable(path)) for path in paths]
+
+    def __call__(self, file: str) -> str:
+        for folder, path in self._folders:
+            if file == folder:
+                return path
+            if file.startswith(above := f"{folder.rstrip('/')}/"):
+                return f"{path.rstrip('/')}/{file[len(above) :]}"
+        return file
+
+
 class _Meanwhile:
     """Prints the best hits so far of the only query. `first`: the files that have its words, as far as is known."""
 
-    def __init__(self, options: Options, queries: Sequence[Query]) -> None:
+    def __init__(self, options: Options, queries: Sequence[Query], given: _Given) -> None:
         self.first: Sequence[str] = ()
+        self.given = given
         self._query = replace(queries[0], k=SHOWN, rerank=None) if len(queries) == 1 and not options.quiet else None
         self._wait = WAIT_SECONDS
         self._due = time.monotonic() + self._wait
@@ -207,8 +233,10 @@ class _Meanwhile:
         ):
             results = words.search(query)
             self.first = [hit.document.partition("#")[0] for hit in results]
-            shown = replace(results, hits=results.hits[:SHOWN])
-            self._print(words, shown, f"by words, in {read:,} of {count(total, 'file')}")
+            places = [walk.printable(str(read[hit.document])) for hit in results.hits[:SHOWN]]
+            hits = map(lambda hit, name, place: replace(hit, path=name, file=place), results, self.first, places)
+            shown = replace(results, hits=tuple(hits))
+            self._print(words, shown, f"by words, in {len({*read.values()}):,} of {count(total, 'file')}")
 
     def beside(self, index: semsearch.Index, tell: Callable[[Progress], None]) -> Callable[[Progress], None]:
         """`tell`, which from time to time prints the best hits of the index too."""
@@ -232,5 +260,6 @@ class _Meanwhile:
         console.note(f"so far, {title}:")
         for hit, snippet in zip(results, index.snippets(results), strict=True):
             line = (hit.line or 1) + hit.text.count("\n", 0, snippet.start)
-            place = hit_formats.place(replace(snippet.placed(hit), line=None if hit.page else line))
+            named = hit_formats.as_given(replace(snippet.placed(hit), line=None if hit.page else line), self.given)
+            place = hit_formats.place(named)
             console.note(f"  {place}: {hit.text[snippet.start : snippet.end][:SNIPPET]}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -123,7 +123,7 @@ class HitOptions:
                     console.note(f"{part}: {console.dumps(shown)}")
 
         with self._asked(options, [one for _, one in queries], paths, update=update) as asked:
-            layout = hit_formats.Layout(shape, self.raw, self.absolute, self.null)
+            layout = hit_formats.Layout(shape, self.raw, self.absolute, self.null, asked.given)
             hit_formats.write(answers(asked), layout, batch=batch, explain=self.explain)
         if self.fail_empty and not hits:
             sys.stdout.flush()
@@ -151,11 +151,15 @@ PLAIN = Query()
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The index that answers, with what its answers say in addition: warnings, and fields of their JSON object."""
+    """The index that answers, with what its answers say in addition: warnings, and fields of their JSON object.
+
+    `given` names a file by the paths that were given in place of an index.
+    """
 
     index: semsearch.Index
     warnings: tuple[str, ...] = ()
     fields: JsonObject = field(default_factory=dict)
+    given: Callable[[str], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +249,8 @@ def query(
         like=tuple(parse_id(one) for one in like or ()),
         **again.fields(),
     )
+    if places and plain.path:
+        plain = replace(plain, path=late("searching.asked_paths.below")(plain.path, places))
     query_check.check_parts(plain)
     hits.answer(ctx.obj, _queries(text, batch, plain), batch=batch is not None, paths=places, update=not no_update)
 

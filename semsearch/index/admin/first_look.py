@@ -22,8 +22,9 @@ MOST_LETTERS = 3_000_000  # which the full-text index takes in a second
 
 
 @contextmanager
-def words_of_files(paths: Sequence[Path], seconds: float) -> Iterator[tuple[Index, int, int]]:
-    """A passing index of the words of files, for searches by keyword; how many have words, and how many there are.
+def words_of_files(paths: Sequence[Path], seconds: float) -> Iterator[tuple[Index, dict[str, Path], int]]:
+    """A passing index of the words of files, for searches by keyword; by the id of each document its file; and how many
+    files there are.
 
     It has what can be read in so many seconds, at most MOST_LETTERS, small and new files first; a document is one
     passage. What cannot be read is left out. Raises as `Index.sync`.
@@ -32,15 +33,14 @@ def words_of_files(paths: Sequence[Path], seconds: float) -> Iterator[tuple[Inde
     roots, scopes = plan(paths, options, Roots())
     files = ordered((each for each in walked(scopes, roots, options, [], []) if isinstance(each, SourceFile)), ())
     documents: dict[str, Document] = {}
-    read, letters, end = 0, 0, math.inf
+    read: dict[str, Path] = {}
+    letters, end = 0, math.inf
     for file in files:
         if letters >= MOST_LETTERS or time.monotonic() >= end:
             break
-        before = letters
         for document in _documents(file):
-            documents[document.id] = document
+            documents[document.id], read[document.id] = document, file.entry.path
             letters += len(document.text)
-        read += letters > before
         end = min(end, time.monotonic() + seconds)  # from the first one on, which loads the loaders
     with scratch_folder() as place, Index.create(place / "words", encoder=None, dimensions=1) as index:
         index.add(documents.values(), vectors=np.ones((len(documents), 1)))
