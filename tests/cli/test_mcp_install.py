@@ -49,7 +49,8 @@ def home(cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     """A user without settings of any assistant."""
     for variable in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(variable, str(tmp_path / "user"))
-    monkeypatch.delenv("XDG_CONFIG_HOME")
+    for variable in assistant_settings.FOLDERS:
+        monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
     return tmp_path / "user"
 
@@ -149,6 +150,26 @@ def test_every_assistant_gets_a_command_that_starts_and_loses_it_again(cli: Comm
     assert assistant.skill is None or assistant.skill.read_bytes() == assistant_settings.SKILL.read_bytes()
     cli.ok("mcp", "--remove", name)
     assert list(home.rglob("*")) == []
+
+
+@pytest.mark.parametrize(
+    "variable, name, files",
+    [
+        ("CODEX_HOME", "codex", ["config.toml"]),
+        ("CLAUDE_CONFIG_DIR", "claude", [".claude.json", "skills/semsearch/SKILL.md"]),
+        ("XDG_CONFIG_HOME", "zed", ["zed/settings.json"]),
+    ],
+)
+def test_settings_are_where_the_environment_has_them(
+    cli: CommandLine, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, name: str, files: list
+) -> None:
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    monkeypatch.setenv(variable, str(moved))
+    cli.ok("mcp", "--install", name)
+    assert {str(one.relative_to(moved)) for one in moved.rglob("*") if one.is_file()} == {*files}
+    cli.ok("mcp", "--remove", name)
+    assert [*moved.rglob("*"), *home.rglob("*.json")] == [] and moved.is_dir()
 
 
 def test_the_file_before_is_kept_with_its_rights(cli: CommandLine, home: Path) -> None:

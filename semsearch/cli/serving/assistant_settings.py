@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import shutil
 import sys
 import tomllib
@@ -30,7 +31,7 @@ DATA = Path(__file__).with_name("assistants")
 SKILL = DATA / "SKILL.md"
 SKILL_TITLE = b"# Searching the user's documents with semsearch"  # a text with this began as that skill
 SERVER = "semsearch"
-FOLDERS = {"XDG_CONFIG_HOME": "~/.config", "APPDATA": "~/AppData/Roaming"}  # where the environment does not say
+FOLDERS = ("XDG_CONFIG_HOME", "APPDATA", "CODEX_HOME", "CLAUDE_CONFIG_DIR")  # variables for places of settings
 UV_CACHE = ("archive-v", "environments-v")  # folders of uv's cache, which may be emptied
 EXTRAS = "cpu,docs,mcp"
 
@@ -291,7 +292,5 @@ def _is_passed_on(variable: str) -> bool:
 
 
 def _path(written: str) -> Path:
-    first, *rest = written.split("/")
-    if first.startswith("$"):
-        first = os.environ.get(first[1:]) or FOLDERS[first[1:]]
-    return Path(first, *rest).expanduser()
+    """A path of the data, where ${NAME:-default} is the value of a variable of the environment, as in a shell."""
+    return Path(re.sub(r"\$\{(\w+):-(.*?)\}", lambda each: os.environ.get(each[1]) or each[2], written)).expanduser()
