@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from semsearch.encoders.index_encoder import LazyEncoder
 from semsearch.encoders.query_cache import QueryCache
-from semsearch.errors import NotFound
+from semsearch.errors import NotFound, SemsearchError
 from semsearch.search.searcher import Searcher
 from semsearch.stores import recipe_trust
 from semsearch.stores.recorded_spaces import other_spaces
@@ -71,16 +71,27 @@ class CurrentSpace:
                     self._seen_version = version
         return self._in_use
 
+    @property
+    def last(self) -> InUse:
+        """What the last search was in."""
+        return self._in_use
+
     def searched(self, search: Callable[[Searcher], T]) -> T:
-        """The answer in the current space; again in the next, if the index has switched while a query was encoded."""
+        """The answer in the current space; again in the next, if the index has switched to it since the last search.
+
+        The search itself has seen whether anything was committed since then: to look before would be one more snapshot.
+        """
         while True:
-            used = None
+            used = self._in_use
             try:
-                used = self.now()
-                return search(used.searcher)
-            except NotFound:
-                if used is None or self.now() is used:
+                answer = search(used.searcher)
+            except SemsearchError:
+                if self.now() is used:
                     raise
+            else:
+                is_current = self._seen_version == used.searcher.version and self._in_use is used
+                if is_current or self.now() is used:
+                    return answer
 
     def switch(self, encoder: EncoderLike, *, owned: bool) -> InUse:
         """Use the store's current space, which is of this encoder, from now on."""

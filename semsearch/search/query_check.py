@@ -30,6 +30,8 @@ def make_query(text: str | Query, fields: QueryFields) -> Query:
     """
     if not isinstance(text, str | Query):
         raise UsageError(f"a query is a text or a Query, not {text!r}.", 'For example: search("how do I …").')
+    if isinstance(text, Query) and not fields:
+        return text
     for name in set(fields).difference(FIELDS):
         raise UsageError(f"a search has no {name!r}.", f"It has: {', '.join(FIELDS)}.")
     changes: dict[str, object] = {name: value for name, value in fields.items() if name != "values"}

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from semsearch.types import Hit
 from semsearch.utils.quantities import rounded_down
 
 if TYPE_CHECKING:
-    from semsearch.types import Hit, JsonObject, Results
+    from semsearch.types import JsonObject, Results
+
+SHOWN = [one.name for one in fields(Hit) if one.name not in ("parts", "file", "rerank", "near_copies")]  # of every hit
+_shown = attrgetter(*SHOWN)
 
 
 def results_object(results: Results, head: JsonObject, *, explain: bool = False, with_file: bool = False) -> JsonObject:
@@ -29,15 +34,17 @@ def results_object(results: Results, head: JsonObject, *, explain: bool = False,
 
 def hit_object(hit: Hit, *, with_file: bool = False) -> JsonObject:
     """The JSON object of one hit; `with_file`: with its place on this machine, which a server does not tell."""
-    left_out = {"parts"} if with_file and hit.file else {"parts", "file"}
-    shown = {field.name: getattr(hit, field.name) for field in fields(hit) if field.name not in left_out}
+    shown: JsonObject = dict(zip(SHOWN, _shown(hit), strict=True))
     shown["score"] = round(hit.score, 6)
     shown["strength"] = None if hit.strength is None else rounded_down(hit.strength, 4)
     shown["scores"] = {name: round(value, 6) for name, value in hit.scores.items()}
-    near_copies, read_again = shown.pop("near_copies"), shown.pop("rerank")
-    if read_again is not None:
-        shown["rerank"] = round(read_again, 4)
-    return {**shown, "near_copies": near_copies} if near_copies else shown
+    if with_file and hit.file:
+        shown["file"] = hit.file
+    if hit.rerank is not None:
+        shown["rerank"] = round(hit.rerank, 4)
+    if hit.near_copies:
+        shown["near_copies"] = hit.near_copies
+    return shown
 
 
 def explanation(results: Results) -> JsonObject:

@@ -100,6 +100,11 @@ class Searcher:
         self._unmeasurable = False
         self._matching: tuple[object, Ids] | None = None  # the last regular expression, and the passages that match
 
+    @property
+    def version(self) -> int:
+        """That of the store at the last search; -1 before the first one."""
+        return -1 if self._state is None else self._state.version
+
     def search(self, query: Query, vector: Vectors | None = None) -> Results:
         """The hits for one query, with a `vector` (1, d) also near that. Raises UsageError, BadFilter, NotFound."""
         check(query, has_vector=vector is not None)
@@ -138,7 +143,8 @@ class Searcher:
             state = self._current_state()
             most = query.k + query.offset
             depth = query.rerank_depth if reranker else 0
-            hits, plan, notes = self._answer(replace(query, k=max(most, depth)), vector, state, unread=unread)
+            wanted = query if query.k == max(most, depth) else replace(query, k=max(most, depth))
+            hits, plan, notes = self._answer(wanted, vector, state, unread=unread)
             texts = search.reranking.passages(self._reader, hits[:depth]) if reranker else []
         warnings += notes
         done = time.perf_counter()

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from semsearch.errors import SemsearchError
@@ -28,12 +28,14 @@ log = logging.getLogger(__name__)
 OPEN = ("/healthz", "/readyz", "/docs", "/openapi.json")  # need no token: they say nothing about indexes
 UPLOAD = re.compile(r"/indexes/[^/]+/documents/upload")  # read line by line, so of any size
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+REQUEST = b"x-request-id"
 FIXED = {
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
+    b"cache-control": b"no-store",
+    b"content-security-policy": b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
 }
+OWN = {REQUEST, *FIXED}  # in place of what the application says
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +72,8 @@ class Gate:
         async def answered(message: Message) -> None:
             if message["type"] == "http.response.start":
                 seen["status"] = message["status"]
-                own = MutableHeaders(raw=list(message.get("headers", ())))
-                own.update({**FIXED, "x-request-id": request_id})
-                message = {**message, "headers": own.raw}
+                headers = [each for each in message.get("headers", ()) if each[0] not in OWN]
+                message = {**message, "headers": [*headers, *FIXED.items(), (REQUEST, request_id.encode())]}
             await send(message)
 
         inner = {**scope, "request_id": request_id}

@@ -65,7 +65,8 @@ def _until_complete(limited: Receive, receive: Receive) -> Receive:
 
 async def _within(receive: Receive, seconds: float, problem: str) -> Message:
     try:
-        return await asyncio.wait_for(receive(), max(0.0, seconds))
+        async with asyncio.timeout(max(0.0, seconds)):  # wait_for would make a task of it
+            return await receive()
     except TimeoutError:
         raise HTTPException(408, f"{problem}.", {"connection": "close"}) from None
 

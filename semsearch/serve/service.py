@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, TypeVar
 from weakref import WeakValueDictionary
@@ -34,6 +35,8 @@ from semsearch.types import Query, Role
 T = TypeVar("T")
 LESS = "Ask for less at once."
 READERS, WRITERS = 8, 4  # threads: a search never waits for a write
+WRITING = "semsearch.indexing.writer", "semsearch.stores.local.writer", "filelock"  # no first write waits for them
+SOON = 0.05  # seconds: only for what takes longer, it is watched whether its client goes away
 SEARCHERS = max(2, cores())  # more would only take the interpreter from each other
 
 
@@ -67,6 +70,8 @@ class Service:
         """Load the encoders that are served. Raises NotFound, UsageError, DeviceUnavailable."""
         for name in self.options.models:
             self._encoders[name] = self._loaded(name)
+        for module in WRITING:
+            import_module(module)
         gc.freeze()  # what is loaded stays: to look through it for garbage keeps every request waiting
         gc.collect()  # garbage is collected when there is a quarter more than what is left here, which is nothing
         self.ready = True
@@ -205,10 +210,14 @@ class Service:
         With its request it is not waited for once the client has gone away. It leaves the queue then, unless it goes
         on.
         """
-        leaving = [] if request is None else [asyncio.ensure_future(_gone(request))]
+        soon = min(SOON, self.options.seconds)
+        await asyncio.wait([work], timeout=soon)
+        leaving = [] if request is None or work.done() else [asyncio.ensure_future(_gone(request))]
         first: list[asyncio.Future[T] | asyncio.Future[None]] = [work, *leaving]
         try:
-            await asyncio.wait(first, timeout=self.options.seconds, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                left = self.options.seconds - soon
+                await asyncio.wait(first, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for each in leaving:
                 each.cancel()

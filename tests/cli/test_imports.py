@@ -11,7 +11,18 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("numpy", "faiss", "torch", "onnxruntime", "sqlite_utils", "transformers", "rich", "tokenizers", "pydantic")
+HEAVY = (
+    "numpy",
+    "faiss",
+    "torch",
+    "onnxruntime",
+    "sqlite_utils",
+    "pandas",
+    "transformers",
+    "rich",
+    "tokenizers",
+    "pydantic",
+)
 LIGHT_COMMANDS = (["--help"], ["--version"], ["index", "--help"], ["query", "--help"], ["models", "--help"], ["config"],
                   ["train", "--help"], ["templates", "list"], ["templates", "lint", "promptbert"])  # fmt: skip
 REPORT = """
@@ -89,7 +100,7 @@ def test_default_index_and_query_never_load_torch(tmp_path: Path) -> None:
     notes.mkdir()
     (notes / "kettle.md").write_text("Vinegar removes the scale from a kettle.\n", encoding="utf-8")
     (by_index,) = loaded_by(["index", str(notes)], tmp_path=tmp_path).values()
-    assert not {"torch", "transformers"} & set(by_index)
+    assert not {"torch", "transformers", "sqlite_utils", "pandas"} & set(by_index)
     (by_query,) = loaded_by(["query", "limescale"], tmp_path=tmp_path).values()
     assert not {"torch", "transformers", "sqlite_utils"} & set(by_query)
     assert "onnxruntime" in by_query  # the default encoder did run

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import cast
-from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -18,6 +17,7 @@ from semsearch.serve.bodies import HitFields, QueryBody, SearchBody, SimilarBody
 from semsearch.serve.problems import Refused
 from semsearch.serve.routes.json_bodies import JsonRoute, json_response
 from semsearch.serve.service import CallerDep, Service, ServiceDep
+from semsearch.stores.records import Space
 from semsearch.types import JsonObject, Query, QueryFields
 from semsearch.utils.batches import batches
 
@@ -25,7 +25,6 @@ router = APIRouter(tags=["search"], route_class=JsonRoute)
 MOST_TOGETHER = 20_000  # hits that all queries of a request cost
 AT_ONCE = 100  # hits of the queries that are searched before they are written, and it is seen whether anybody waits
 READING = 1000  # what it costs to read all passages, in hits
-HEADS: WeakKeyDictionary[Index, tuple[int, JsonObject]] = WeakKeyDictionary()  # of open indexes, with their versions
 
 
 @router.get("/indexes")
@@ -54,9 +53,10 @@ async def search(name: str, body: SearchBody, service: ServiceDep, caller: Calle
     queries = await service.read(lambda: [_query(one, service) for one in body.queries], request)
 
     def searched(index: Index, wanted: Callable[[], bool]) -> Response:
-        head = _head(index)
         parts = batches(queries, len(queries), weight=_cost, heaviest=AT_ONCE)
-        answers = (results_object(results, head) for some in parts if wanted() for results in index.search(some))
+        answers = (
+            results_object(results, _head(index)) for some in parts if wanted() for results in index.search(some)
+        )
         return json_response({"schema": 1, "queries": answers})
 
     return await service.search(name, queries, searched, request)
@@ -79,7 +79,7 @@ def _described(service: Service, name: str) -> JsonObject | None:
     """What a list says about an index, or its problem; None for one that has been removed meanwhile."""
     try:
         with service.indexes.reading(name) as index:
-            return {**_head(index), "documents": len(index), "version": index.version}
+            return {**_head(index, index.store.space), "documents": len(index), "version": index.version}
     except NotFound:
         return None
     except SemsearchError as error:  # its server may be away: the others are still listed
@@ -95,15 +95,10 @@ async def _searched(service: Service, caller: Caller, name: str, query: Query, r
     return await service.search(name, [query], searched, request)
 
 
-def _head(index: Index) -> JsonObject:
-    """What an answer says about its index; read again after a commit only."""
-    version = index.version
-    cached = HEADS.get(index)
-    if cached is None or cached[0] != version:
-        encoder = index.info()["spaces"][0]["encoder"]
-        head = {"index": index.name, "encoder": {key: encoder.get(key) for key in ("name", "fingerprint")}}
-        cached = HEADS[index] = version, head
-    return cached[1]
+def _head(index: Index, space: Space | None = None) -> JsonObject:
+    """What an answer says about its index and about a space of it, that of the last search."""
+    space = space or index.store.current.last.space
+    return {"index": index.name, "encoder": {"name": space.name, "fingerprint": space.fingerprint}}
 
 
 def _hit_fields(body: HitFields) -> JsonObject:

@@ -28,6 +28,7 @@ from semsearch.types import JsonObject
 
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';]+)""", re.I)
 SHORT = 2**14  # bytes of a body that is read at once: another thread would take longer to begin
+_WHOLE = frozenset([int, float, bool, type(None), dict])  # what has no items, and is not long
 LONG = 2**20  # characters of a text that is written in several steps
 
 
@@ -130,7 +131,7 @@ def _pieces(value: Any) -> Iterator[bytes]:
 
     So is each long text of an object, which several steps write.
     """
-    if isinstance(value, dict) and any(_has_items(inner) or _is_long(inner) for inner in value.values()):
+    if isinstance(value, dict) and any(map(_has_parts, value.values())):
         value = answerable(value)
         mark = b"{"
         for key, inner in value.items():
@@ -152,11 +153,16 @@ def _pieces(value: Any) -> Iterator[bytes]:
         yield to_json(answerable(value) if isinstance(value, dict) else value)
 
 
+def _has_parts(value: object) -> bool:
+    kind = type(value)  # an answer asks this of each field of each hit
+    return len(value) > LONG if kind is str else kind not in _WHOLE and (_has_items(value) or _is_long(value))  # type: ignore[arg-type]
+
+
 def _is_long(value: object) -> bool:
     return isinstance(value, str) and len(value) > LONG
 
 
 def _has_items(value: Any) -> bool:
-    if isinstance(value, Iterator):
-        return True
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict | list)
+    if isinstance(value, list):
+        return bool(value) and isinstance(value[0], dict | list)
+    return isinstance(value, Iterator)

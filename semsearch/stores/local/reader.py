@@ -59,6 +59,7 @@ class LocalReader(SqlReader):
         self._searchers: dict[int, vector_index.VectorSearcher] = {}
         self._allowed = RecentFilters()
         self._postings = Postings()
+        self._has_furniture = False  # the table, which no newer version takes away
 
     @classmethod
     def open(cls, folder: Path) -> LocalReader:
@@ -106,8 +107,10 @@ class LocalReader(SqlReader):
 
     def owners(self, ids: Sequence[int], *, first: int | None = None, furniture: bool = False) -> dict[int, int]:
         """The index of passages by document is narrow, so what else is of a document costs less than the ids do."""
-        if furniture and self.connection.schema() < FURNITURE:  # which older versions did not record
-            return {}
+        if furniture and not self._has_furniture:  # which older versions did not record
+            self._has_furniture = self.connection.schema() >= FURNITURE
+            if not self._has_furniture:
+                return {}
         if first is None or first >= len(ids) or furniture:
             return super().owners(ids, furniture=furniture)
         with self._db.snapshot():

@@ -138,7 +138,7 @@ class LocalWriter(SqlWriter):
 
     def compact(self, progress: Callable[[Progress], None] = lambda _: None) -> None:
         """Needs as much disk space again for a moment."""
-        from sqlite_utils import Database  # 0.2 s to import, and only maintenance needs it
+        from sqlite_utils import Database  # 1 s to import beside pandas, and only maintenance needs it
 
         steps = Steps(progress, "steps", "merging the full-text index", "rewriting the database")
         steps.begin()

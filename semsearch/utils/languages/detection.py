@@ -186,16 +186,16 @@ def _scores(text: str) -> Mapping[str, float]:
     if script not in ("latin", *ALPHABETS):
         japanese = {"ja": CERTAIN - LEAD} if script == "zh" else {}
         return {script: CERTAIN, **japanese} if script else {}
-    counts = Counter(trigrams(" ".join(dict.fromkeys(text.split()))))  # a word that is repeated says nothing new
-    scores = dict.fromkeys(_written_in(script), 0.0)
-    for each, count in counts.items():
-        for code, weight in _weights(each, script):
-            scores[code] += count * weight
-    return scores
+    seen = trigrams(" ".join(dict.fromkeys(text.split())))  # a word that is repeated says nothing new
+    languages = _written_in(script)
+    rows = [row for each in seen if (row := _weights(each, script)) is not None] or [(0.0,) * len(languages)]
+    return dict(zip(languages, map(sum, zip(*rows, strict=True)), strict=True))
 
 
 def _script(text: str) -> str:
     """The script of most letters, or the language where that tells it; "" with hardly any letters."""
+    if text.isascii():
+        return "latin" if sum(map(str.isalpha, text)) >= LEAST else ""
     letters: Counter[str] = Counter()
     for run in _RUNS.finditer(text):
         name = run.lastgroup or ""
@@ -208,10 +208,11 @@ def _script(text: str) -> str:
 
 
 @lru_cache(maxsize=1 << 15)  # about as many as all profiles have
-def _weights(trigram: str, script: str) -> list[tuple[str, float]]:
-    """How much likelier than by chance a trigram is in the languages of the script that have it, in nats."""
-    ranks = ((code, _profiles()[code].get(trigram)) for code in _written_in(script))
-    return [(code, math.log(ABSENT / (FIRST_RANK + rank))) for code, rank in ranks if rank is not None]
+def _weights(trigram: str, script: str) -> tuple[float, ...] | None:
+    """How much likelier than by chance a trigram is in each language of the script, in nats; None for one of none."""
+    ranks = [_profiles()[code].get(trigram) for code in _written_in(script)]
+    weights = (0.0 if rank is None else math.log(ABSENT / (FIRST_RANK + rank)) for rank in ranks)
+    return tuple(weights) if any(rank is not None for rank in ranks) else None
 
 
 @cache

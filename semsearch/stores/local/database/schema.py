@@ -20,8 +20,6 @@ from semsearch.stores.sql.folding import fold
 from semsearch.stores.sql.query_terms import has_cjk
 
 if TYPE_CHECKING:
-    from sqlite_utils import Database
-
     from semsearch.types import Passage
 
 LOG = logging.getLogger(__name__)
@@ -77,13 +75,13 @@ _TABLES = (
 )
 
 
-def m001_tables(db: Database) -> None:
+def m001_tables(db: sqlite3.Connection) -> None:
     """Everything of version 0.1."""
     for statement in _TABLES:
         db.execute(statement)
 
 
-def m002_keywords(db: Database) -> None:
+def m002_keywords(db: sqlite3.Connection) -> None:
     """Passages are found by title, heading and parts of identifiers too; those of before, once they are indexed again.
 
     A view cannot be the content here: what FTS5 removes has to be exactly what it was given, and titles change.
@@ -97,17 +95,17 @@ def m002_keywords(db: Database) -> None:
     db.execute("INSERT INTO passages_fts (passages_fts) VALUES ('rebuild')")
 
 
-def m003_checksums(db: Database) -> None:
+def m003_checksums(db: sqlite3.Connection) -> None:
     """A passage's checksum covers page, line and heading too, and other rows have one.
 
     The checksum of a passage that was damaged before stays: it is wrong by both rules.
     """
-    checksums.add_functions(db.conn)
+    checksums.add_functions(db)
     of_source = "(SELECT mtime_ns, loader FROM sources WHERE id = source)"
     db.execute(f"UPDATE documents SET (mtime, loader) = {of_source} WHERE source IS NOT NULL")
     for table in checksums.COLUMNS:
         db.execute(f"ALTER TABLE {table} ADD COLUMN crc INTEGER NOT NULL DEFAULT 0")
-        checksums.renew(db.conn, table, "true")
+        checksums.renew(db, table, "true")
     db.execute(
         """UPDATE passages SET crc = passage_crc(id, document, start, "end", page, line, heading, text)
         WHERE crc = first_passage_crc(id, document, start, "end", text)"""
@@ -129,7 +127,7 @@ _POSTINGS = (
 )
 
 
-def m004_postings(db: Database) -> None:
+def m004_postings(db: sqlite3.Connection) -> None:
     """The tables of `full_text.segments`, which later writes fill, and indexes for what trigrams do not see: the last
     letters of a text.
     """
@@ -137,7 +135,7 @@ def m004_postings(db: Database) -> None:
         db.execute(statement)
 
 
-def m005_short_rows(_: Database) -> None:
+def m005_short_rows(_: sqlite3.Connection) -> None:
     """Rows that are written from now on are shorter; those of before stay, and are read as they are.
 
     `body` is empty where a passage is the whole of a short text; `sha256` and `meta_sha256` have half of their digits;
@@ -160,7 +158,7 @@ METADATA = """SELECT d.uri AS document, m.key AS key, m.type AS type, m.value AS
 VIEWS = {"documents_view": DOCUMENTS, "passages_view": PASSAGES, "metadata_view": METADATA}
 
 
-def m006_views(db: Database) -> None:
+def m006_views(db: sqlite3.Connection) -> None:
     """Views for people and programs that read the file with SQL."""
     for name, query in VIEWS.items():
         db.execute(f"CREATE VIEW {name} AS {query}")
@@ -195,23 +193,23 @@ _FOLDED = (
 )
 
 
-def m007_folded(db: Database) -> None:
+def m007_folded(db: sqlite3.Connection) -> None:
     """Words are indexed as `sql.folding` writes them. `folded` has the text as it is indexed, where it differs.
 
     What FTS5 removes has to be what it was given, and a later Python may fold more letters: so it is stored.
     """
-    db.conn.create_function("fold", 1, fold, deterministic=True)
-    db.conn.create_function("has_cjk", 1, has_cjk, deterministic=True)
+    db.create_function("fold", 1, fold, deterministic=True)
+    db.create_function("has_cjk", 1, has_cjk, deterministic=True)
     for statement in _FOLDED:
         db.execute(statement)
 
 
-def m008_furniture(db: Database) -> None:
+def m008_furniture(db: sqlite3.Connection) -> None:
     """The passages that stand last in every answer; those of before, once they are indexed again."""
     db.execute("CREATE TABLE furniture (passage INTEGER PRIMARY KEY REFERENCES passages(id)) STRICT")
 
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m001_tables,
     m002_keywords,
     m003_checksums,
@@ -254,16 +252,13 @@ def check(connection: sqlite3.Connection, folder: object, *, write: bool) -> Non
 
 def migrate(connection: sqlite3.Connection, to: int | None = None) -> None:
     """Bring a file to the newest version, or `to` another, a transaction a step. Needs a connection that writes."""
-    from sqlite_utils import Database  # 0.2 s to import: not for readers, nor for a writer with nothing to do
-
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    database = Database(connection)
     for number, migration in enumerate(MIGRATIONS[version:to], start=version + 1):
         if version:
             _tell(connection, number)
         connection.execute("BEGIN IMMEDIATE")
         try:
-            migration(database)
+            migration(connection)
             connection.execute(f"PRAGMA user_version={number}")
             connection.execute("COMMIT")
         except BaseException:
