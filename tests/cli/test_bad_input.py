@@ -216,13 +216,6 @@ def test_a_query_that_cannot_be_is_one_short_line_with_its_fix(
     assert error["fix"]
 
 
-def test_a_filter_of_thousands_of_brackets_is_told_in_a_short_line(cli: CommandLine, folder: Path) -> None:
-    cli.ok("index", folder)
-    ran = cli("query", "x", "--where", "(" * 5000)
-    assert ran.code == 2
-    assert len(one_line(ran)) < 300
-
-
 def test_a_query_of_100_000_characters_and_a_k_beyond_the_size_are_answered(cli: CommandLine, folder: Path) -> None:
     cli.ok("index", folder)
     hits = cli.ok("query", "kettle " * 14_286, "-k", 10_000, "--json").json["hits"]

@@ -12,6 +12,7 @@ from semsearch.stores import entry_checks
 
 NESTED = "(" * 98 + "a = 1"
 FILTERS = {
+    "open brackets": "(" * 5_000,
     "brackets": "a = 1" + " and (b = 2 or (a = 1" * 49 + "))" * 49,
     "not": "not (a = 1 and " * 99 + "b = 1" + ")" * 99,
     "far too deep": "(a = 1 or (b = 2 and " * 4_000 + "a = 1" + "))" * 4_000,

@@ -7,25 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.opened import all_stamps, verify
-from helpers.reading import counts, rows
-from helpers.stores import contents, entry, made
+from helpers.reading import rows
+from helpers.stores import entry, made
 
 from semsearch.errors import NotFound, UsageError
-
-
-def test_replacing_is_idempotent_and_never_uses_an_id_again(folder: Path) -> None:
-    store, space = made(folder, 3)
-    before = contents(store)
-    first = store.reader.passage_ids(["d1"])
-    for _ in range(3):
-        store.replace([entry("d1", "Engine number 1 runs. 日本語の文章 1")], space.id)
-    assert contents(store) == before
-    assert not set(first) & set(store.reader.passage_ids(["d1"]))
-    store.delete(before)
-    assert counts(store.reader) == {"documents": 0, "passages": 0, "vectors": {space.id: 0}}
-    store.replace([entry("e", "New")], space.id)
-    assert store.reader.passage_ids(["e"]).min() > 12
-    assert verify(store) == []
 
 
 def test_renaming_keeps_passages_and_vectors_and_drops_an_identity_with_the_old_name(folder: Path) -> None:

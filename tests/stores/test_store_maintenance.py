@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
-from helpers.opened import last_run, space_vectors, verify
-from helpers.stores import contents, entry, made, measured_null
+from helpers.opened import space_vectors, verify
+from helpers.stores import contents, entry, made
 
 from semsearch.stores.local import open_reader, open_writer
 from semsearch.vector_index.cache_files import CacheFile
-
-
-def test_recipe_null_distribution_and_runs_are_read_as_they_were_written(folder: Path) -> None:
-    store, space = made(folder)
-    recipe = {"paths": ["/a"], "splitter": {"size": 100}, "nothing": None}
-    store.change_recipe(lambda _: {"old": 1})
-    store.change_recipe(lambda _: recipe)
-    measured = measured_null(77)
-    store.put_space(replace(space, null_distribution=measured))
-    for n in range(130):
-        store.record_run({"n": n, "skipped": [["a", "because"]]})
-    store.close()
-    with open_reader(folder) as again:
-        assert again.state().recipe == recipe
-        assert again.state().spaces[0].null_distribution == measured
-        assert last_run(again) == {"n": 129, "skipped": [["a", "because"]]}
-        assert again.connection.raw.execute("SELECT count(*) FROM runs").fetchone() == (100,)
 
 
 def test_caches_are_listed_newest_first(folder: Path) -> None:

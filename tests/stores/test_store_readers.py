@@ -15,7 +15,7 @@ from helpers.reading import counts
 from helpers.stores import entry, made
 
 from semsearch.errors import Locked
-from semsearch.stores.local import open_reader, open_writer
+from semsearch.stores.local import open_writer
 from semsearch.stores.local.database import sqlite
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -61,15 +61,6 @@ def test_a_store_that_another_thread_closes_lets_go_of_the_lock(folder: Path) ->
     closing.start()
     closing.join()
     open_writer(folder).close()
-
-
-def test_a_reader_sees_committed_documents_only_and_never_waits(folder: Path) -> None:
-    store, space = made(folder, 1)
-    with open_reader(folder) as reader:
-        with store.transaction():
-            store.replace([entry("new", "Half written")], space.id)
-            assert set(all_stamps(reader)) == {"d0"}  # while the writer holds its transaction
-        assert set(all_stamps(reader)) == {"d0", "new"}
 
 
 def test_another_program_that_holds_the_file_makes_it_locked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
