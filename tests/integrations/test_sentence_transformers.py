@@ -14,7 +14,6 @@ pytest.importorskip("torch")
 from helpers.checkpoints import shallow
 
 from semsearch import Encoder, UsageError
-from semsearch.integrations.sentence_transformers import sentence_transformer
 
 TEXTS = ["A man is playing a guitar.", "", "rain " * 500, "Zürich and its lake", "A man is playing a guitar."]
 
@@ -23,6 +22,10 @@ TEXTS = ["A man is playing a guitar.", "", "rain " * 500, "Zürich and its lake"
 def library() -> Any:
     """Not imported above: every worker of the suite reads this file, and one runs it."""
     return pytest.importorskip("sentence_transformers", reason="needs sentence-transformers: pip install -e '.[dev]'")
+
+
+def sentence_transformer(encoder: Encoder | str) -> Any:
+    return import_module("semsearch.integrations.sentence_transformers").sentence_transformer(encoder)
 
 
 def test_a_bundle_has_the_same_vectors(minilm_encoder: Encoder, library: Any) -> None:
