@@ -59,14 +59,14 @@ def shortened(encoder: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def before_the_trial(shortened: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def before_the_trial(encoder: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home whose index has been adapted up to the trial of what was trained: there the call was interrupted."""
 
     def interrupt(*_: object) -> Trial:
         raise Interrupted
 
     home = tmp_path_factory.mktemp("adapted") / "indexes"
-    with pytest.MonkeyPatch.context() as patch, Index.create("notes", encoder=shortened, home=home) as index:
+    with pytest.MonkeyPatch.context() as patch, Index.create("notes", encoder=encoder, home=home) as index:
         quickened(patch)
         patch.setattr(trial, "trial", interrupt)
         index.add(documents())
@@ -76,9 +76,9 @@ def before_the_trial(shortened: str, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture
-def notes(tmp_path: Path, encoder: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+def notes(tmp_path: Path, shortened: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
     quickened(monkeypatch)
-    with Index.create("notes", encoder=encoder, home=tmp_path / "indexes") as index:
+    with Index.create("notes", encoder=shortened, home=tmp_path / "indexes") as index:
         index.add(documents())
         yield index
 
@@ -104,13 +104,14 @@ def tried(monkeypatch: pytest.MonkeyPatch, *, gain: float, general: float = 0.0)
 
 
 def test_an_encoder_that_is_better_is_used_and_given_back_at_once(
-    notes: Index, encoder: str, monkeypatch: pytest.MonkeyPatch
+    notes: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried(monkeypatch, gain=3.0)
     before, seen = notes.store.space.fingerprint, list[Progress]()
     report = admin.adapt(notes, FORCED, seen.append)
     assert report.switched and not report.objections
     assert notes.store.space.fingerprint == report.encoder["fingerprint"] != before
+    assert {one["encoder"]["dim"] for one in notes.info()["spaces"]} == {8}
     assert notes.search("old bridge")[0].strength is not None
     folder = Path(report.folder)
     assert folder.name == "notes-adapted" and not (folder / "run" / "adapting").exists()
@@ -152,13 +153,12 @@ def test_the_vectors_of_one_that_is_not_better_can_be_kept_to_compare_as_long_as
     assert (spaces[0]["encoder"]["fingerprint"], report.switched, report.kept) == (before, False, True)
     assert spaces[1]["vectors"] == trained.info()["passages"]
     assert spaces[1]["encoder"]["fingerprint"] == report.encoder["fingerprint"]
-    assert {one["encoder"]["dim"] for one in spaces} == {8}
 
 
-def test_a_run_that_is_killed_comes_to_the_same_weights(shortened: str, before_the_trial: Path, tmp_path: Path) -> None:
+def test_a_run_that_is_killed_comes_to_the_same_weights(encoder: str, before_the_trial: Path, tmp_path: Path) -> None:
     program = Path(__file__).parents[1] / "helpers" / "adapting.py"
     path = os.pathsep.join([str(program.parents[1]), *sys.path])
-    command = [sys.executable, program, tmp_path / "indexes", shortened, tmp_path / "models", "5", "16", "40"]
+    command = [sys.executable, program, tmp_path / "indexes", encoder, tmp_path / "models", "5", "16", "40"]
     ended = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     assert weights(tmp_path) == weights(before_the_trial)
@@ -285,13 +285,13 @@ def test_a_run_ends_where_the_choice_gets_no_better_and_tells_what_it_was_before
 
 
 def test_a_dump_carries_the_adapted_encoder_to_another_machine(
-    notes: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    trained: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     tried(monkeypatch, gain=3.0)
-    report = admin.adapt(notes, FORCED)
-    expected = [hit.document for hit in notes.search("old bridge", mode="semantic")]
+    report = admin.adapt(trained, FORCED)
+    expected = [hit.document for hit in trained.search("old bridge", mode="semantic")]
     for name in ("first", "second"):
-        admin.dump(notes, tmp_path / f"{name}.dump")
+        admin.dump(trained, tmp_path / f"{name}.dump")
     assert (tmp_path / "first.dump").read_bytes() == (tmp_path / "second.dump").read_bytes()
     shutil.rmtree(report.folder)
     there = tmp_path / "there" / "indexes"
