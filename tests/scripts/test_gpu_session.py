@@ -122,11 +122,12 @@ def test_shards_have_rows_targets_and_near_texts_as_a_run_without_a_card_makes_t
     np.testing.assert_allclose(cosines, best, atol=1e-6)
 
 
-def test_a_process_that_fails_is_named(session: Any, tmp_path: Path) -> None:
+def test_a_process_that_fails_is_named(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script, folder, *_ = session
+    monkeypatch.setattr(script.sys, "executable", shutil.which("false"))
     options = script.argparse.Namespace(folder=folder, tiny=False)
     with pytest.raises(SemsearchError, match=r"targets-0 failed\."):
-        script.side_by_side(options, "targets", {"targets-0": ["-o", str(tmp_path), "--share", "x", "1"]})
+        script.side_by_side(options, "targets", {"targets-0": ["-o", str(tmp_path)]})
 
 
 def test_a_student_is_finished_from_the_files_that_came_back(session: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,7 +69,7 @@ def test_sigterm_does_not_wait_for_a_write_whose_client_has_gone(tmp_path: Path)
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
         connection.request("POST", "/indexes/notes/documents", body, {"content-type": "application/json"})
         with pytest.raises(TimeoutError):
-            connection.sock.settimeout(5.0)
+            connection.sock.settimeout(2.0)
             connection.getresponse()
         connection.close()
         server.process.send_signal(signal.SIGTERM)
