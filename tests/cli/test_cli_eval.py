@@ -14,7 +14,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from helpers.commandline import CommandLine
-from test_imports import loaded_by
 
 import semsearch.evaluation.papers
 from semsearch.cli.commands import EVAL
@@ -118,11 +117,6 @@ def test_every_task_is_named_by_eval_completed_and_explains_itself(cli: CommandL
     context = SimpleNamespace(params={}, find_root=lambda: SimpleNamespace(params={}))
     named = eval_command.complete_first(context, "t")  # type: ignore[arg-type]
     assert named == ["transfer", "tokens", "table", "transfer"]  # the last is the index
-
-
-@pytest.mark.parametrize("task", ["", "transfer", "grid", "geometry"])
-def test_help_loads_nothing_heavy(task: str, tmp_path: Path) -> None:
-    assert loaded_by(["eval", *([task] if task else []), "--help"], tmp_path) == []
 
 
 def test_several_tasks_have_the_average_of_two_decimals(cli: CommandLine, toys: Path) -> None:
