@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 from semsearch.documents import loaders
+from semsearch.documents.isolation.limits import Limits
 from semsearch.errors import SemsearchError
 from semsearch.indexing.sources import Roots, SourceFile, SyncOptions, plan, walked
 from semsearch.stores import base
@@ -21,6 +22,7 @@ from semsearch.utils.languages import detection
 FILES, DOCUMENTS, PARTS = 24, 5, 4  # of all files; of one of them; of a document
 LETTERS = 500  # of a part
 LARGEST = 2**18  # bytes of a file that is read for this: it is read again when it is indexed
+SECONDS = 2  # for a document: one that hangs its parser costs the whole limit when it is indexed
 ENOUGH = 0.1  # the share that an encoder may fail to read before it is worth a word
 T = TypeVar("T")
 
@@ -66,8 +68,11 @@ def of_passages(reader: StoreReader) -> LanguageSample:
 def _texts(file: SourceFile) -> Iterator[str]:
     root = file.naming.root
     try:
-        items = (item for item in loaders.load(file.entry.path, root.kind, root.fields) if isinstance(item, Document))
-        for document in islice(items, DOCUMENTS):
+        limits = Limits.current()
+        if not root.fields.ocr:
+            limits = replace(limits, seconds=min(limits.seconds, SECONDS))
+        items = loaders.load(file.entry.path, root.kind, root.fields, limits)
+        for document in islice((item for item in items if isinstance(item, Document)), DOCUMENTS):
             starts = range(0, max(1, len(document.text)), LETTERS)
             yield from (document.text[start : start + LETTERS] for start in _spread(starts, PARTS))
     except SemsearchError:

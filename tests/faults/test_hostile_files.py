@@ -10,15 +10,17 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers import hostile
 
-from semsearch import Index, SyncOptions
+from semsearch import Index, SyncOptions, admin
 from semsearch.documents.isolation import pool
 from semsearch.documents.loaders import Fields
+from semsearch.indexing import language_sample
 
 MOST_MEMORY = 400 * 2**20
 DATABASES = [name for name in hostile.FILES if name.endswith(".db")]
@@ -28,6 +30,7 @@ ONE_OF_EACH = list({Path(name).suffix: name for name in FILES}.values())
 LIMITS = {"SEMSEARCH_READ_SECONDS": "1", "SEMSEARCH_READ_MEMORY_MB": "200", "SEMSEARCH_READ_OUTPUT_MB": "1"}
 MEASURED = """
 import sys
+import time
 from pathlib import Path
 from semsearch.cli.main import main
 code = main(sys.argv[2:])
@@ -150,3 +153,15 @@ def test_a_query_that_gives_more_than_its_file_could_hold_is_ended(tmp_path: Pat
     with Index.create(tmp_path / "index", encoder="hashing") as made:
         report = made.sync([tmp_path], SyncOptions(fields=Fields(sql=hostile.SQL)))
     assert "raise read_output_mb" in report.skipped[0].reason
+
+
+def test_a_look_at_languages_waits_for_no_file_as_long_as_its_indexing_may_take(
+    tmp_path: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(language_sample, "SECONDS", 1)
+    hostile.FILES["silent.db"](tmp_path / "a.db")
+    hostile.filemaking.sqlite(tmp_path / "b.db", [("good", None, "A kettle.", 1)])
+    began = time.monotonic()
+    sample = admin.languages_of_files([tmp_path], SyncOptions(fields=Fields(sql=hostile.SQL)))
+    assert sample.texts == ("A kettle.",)
+    assert time.monotonic() - began < 50  # of the 60 seconds of `reads`
