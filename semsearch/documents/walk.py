@@ -177,7 +177,9 @@ class _Walk:
                 yield entry
 
     def _is_wanted(self, entry: _Entry, name: str) -> bool:
-        if name in VERSION_CONTROL or (name.startswith(".") and not _matches(self._hidden, name)):
+        if name in VERSION_CONTROL:
+            return False
+        if name.startswith(".") and not (_matches(self._hidden, name) or _is_maildir(entry.location)):
             return False
         if self._excluded.match(entry.relative):
             return False
@@ -209,7 +211,12 @@ class _Walk:
 def _is_on_its_way(folder: _Entry) -> bool:
     """Whether it is the `tmp` of a Maildir."""
     place, name = os.path.split(folder.location)
-    return name == "tmp" and all(Path(place, beside).is_dir() for beside in ("cur", "new"))
+    return name == "tmp" and _is_maildir(place)
+
+
+def _is_maildir(place: str) -> bool:
+    """Whether it is a folder of mails, whose own folders are hidden: .Archive, .Sent."""
+    return all(Path(place, within).is_dir() for within in ("cur", "new"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -315,10 +315,9 @@ class _FileSync:
         """Put one document of a file."""
         own = _is_of(stamp, stored)
         new = not self._ingest.visited.has(document.id, stamp)
+        place = f"{reader.uri}:{document.line}" if document.line else reader.uri
         if stamp is not None and not own and new and stamp.source not in self._gone_ids:
-            self._counted.skip(
-                Skipped(reader.uri, f"its id {document.id!r} belongs to a document from elsewhere already")
-            )
+            self._counted.skip(Skipped(place, f"its id {document.id!r} belongs to a document from elsewhere already"))
             reader.give_up()
             return
         if own and new and reader.start is not None:
@@ -329,7 +328,9 @@ class _FileSync:
             try:
                 outcome = self._ingest.put(document, source, stamp=stamp, adopt=adopt, bookmark=bookmark)
             except Unreadable as error:
-                outcome = Skipped(reader.uri, f"document {document.id!r}: {error.message}")
+                outcome = Skipped(place, f"document {document.id!r}: {error.message}")
+        if isinstance(outcome, Skipped):
+            outcome = replace(outcome, path=place)
         self._counted.count(outcome)
         if isinstance(outcome, Skipped):
             visited = self._ingest.visited

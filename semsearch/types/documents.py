@@ -40,7 +40,8 @@ class Document:
     """One text to search, under an `id` that is unique within an index.
 
     `marks` are sorted by start. `lines`: a line of `text` is a line of the source file, so a passage has a line number;
-    a text extracted from HTML or PDF has no such lines. `omissions`: what its loader left out, each kind once.
+    a text extracted from HTML or PDF has no such lines. `omissions`: what its loader left out, each kind once. `line`:
+    of a record, the line or row of its file; it is not stored.
     """
 
     id: str
@@ -50,6 +51,7 @@ class Document:
     marks: tuple[Mark, ...] = ()
     lines: bool = False
     omissions: tuple[Omission, ...] = ()
+    line: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

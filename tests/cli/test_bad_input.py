@@ -128,13 +128,13 @@ def test_an_id_used_twice_in_a_file_is_skipped_and_one_of_two_files_is_called_by
     cli: CommandLine, folder: Path
 ) -> None:
     for name in ("a.csv", "b.csv"):
-        (folder / name).write_text(f"id,text\n7,From {name}.\n7,Again.\n", encoding="utf-8")
+        (folder / name).write_text(f'id,text\n7,"From\n{name}."\n\n7,Again.\n', encoding="utf-8")
     skipped = cli.ok("index", folder, "--json").json["skipped"]
     assert skipped == [
-        {"path": "a.csv", "reason": "its id '7' was already used in a.csv"},
-        {"path": "b.csv", "reason": "its id 'b.csv#7' was already used in b.csv"},
+        {"path": "a.csv:5", "reason": "its id '7' was already used in a.csv"},
+        {"path": "b.csv:5", "reason": "its id 'b.csv#7' was already used in b.csv"},
     ]
-    assert "From b.csv." in cli.ok("get", "b.csv#7").out
+    assert "From\nb.csv." in cli.ok("get", "b.csv#7").out
 
 
 def test_a_folder_without_documents_is_a_warning(cli: CommandLine, tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ FILES = Path(__file__).resolve().parents[1] / "fixtures" / "formats"
 def test_a_presentation_of_python_pptx() -> None:
     talk = one(FILES / "talk.pptx")
     assert talk.title == "Engines"
-    assert talk.metadata == {"author": "Anna Smith", "date": "2024-05-01T10:00:00Z"}
+    about = {"author": "Anna Smith", "date": "2024-05-01T10:00:00Z", "contributor": "Steve Canny"}
+    assert talk.metadata == about
     assert talk.text == (
         "Engines\n\nAn introduction\n\nDiesel\n\nNo spark plug.\nIgnition by compression.\n\n"
         "Explain the compression ratio.\n\nParts\n\npart | count\npiston | 4"
@@ -41,6 +42,7 @@ def test_workbooks_of_openpyxl_and_xlwt() -> None:
 def test_a_book_of_ebooklib() -> None:
     book = one(FILES / "book.epub")
     assert book.title == "The Engine"
-    assert book.metadata == {"author": "Anna Smith", "date": "2019-07-01", "language": "en"}
+    named = {"properties": {"Identifier": "x"}}
+    assert book.metadata == {"author": "Anna Smith", "date": "2019-07-01", "language": "en", **named}
     assert "It has no spark plug.\n\nBoilers\n\nA boiler heats water." in book.text
-    assert headings(book)[-2:] == [("Diesel", "Diesel"), ("Boilers", "Boilers")]
+    assert headings(book)[-3:-1] == [("Diesel", "Diesel"), ("Boilers", "Boilers")]

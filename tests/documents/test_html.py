@@ -334,6 +334,33 @@ def test_what_a_page_has_in_attributes_or_beside_a_formula_is_named(
     assert ("okapi" in document.text, left_out(document)) == (False, {kind: letters})
 
 
+def test_what_the_head_of_a_page_says_is_metadata_or_named(tmp_path: Path) -> None:
+    metas = {"article:tag": "okapi", "citation_author": "Anna", "abstract": "On herons", "generator": "Pelican 4"}
+    head = "".join(f'<meta name="{name}" content="{said}">' for name, said in metas.items())
+    head += '<meta property="article:tag" content="walrus"><noscript>Switch it on</noscript>'
+    head += '<script type="application/ld+json">{"a": 1}</script><script>run()</script>'
+    found = one(written(tmp_path, "a.html", f"<html><head>{head}</head><body><p>{FILLER}</p></body></html>"))
+    assert found.metadata == {"keywords": "okapi, walrus", "author": "Anna"}
+    assert left_out(found) == {
+        "metadata of the page": len("Onherons"),
+        "noscript": len("Switchiton"),
+        "structured data": len('{"a":1}'),
+    }
+
+
+@pytest.mark.parametrize(
+    "note", ['<a href="#n1">1</a>', '<a href="n.html#n1"><sup>1</sup></a>', '<sup><a href="#n">*</a></sup>']
+)
+def test_the_number_of_a_note_is_no_part_of_the_word_before_it(note: str, tmp_path: Path) -> None:
+    assert page(tmp_path, f"<p>The kettle{note} boils.</p>").text.startswith("The kettle ")
+
+
+def test_what_a_style_in_the_head_adds_to_elements_is_counted(tmp_path: Path) -> None:
+    style = """<style>.a::before { content: "Okapi: " } .b:after{content:'\\f101'} .c { color: red }</style>"""
+    found = one(written(tmp_path, "a.html", f"<html><head>{style}</head><body><p>{FILLER}</p></body></html>"))
+    assert left_out(found) == {"style": len("Okapi:")}
+
+
 @pytest.mark.parametrize("reading", ["<rt>kan</rt>", "<rp>(</rp><rt>kan</rt><rp>)</rp>"])
 def test_the_reading_of_a_word_stands_in_brackets(reading: str, tmp_path: Path) -> None:
     assert page(tmp_path, f"<p>The <ruby>word{reading}</ruby> ends.</p>").text == "The word(kan) ends."

@@ -212,6 +212,19 @@ def test_a_tooltip_of_a_link_is_read_in_its_row(tmp_path: Path) -> None:
     assert one(tmp_path / "a.xlsx").text == 'bolt\nnut | [Stocked in "B"]'
 
 
+def test_names_of_sections_and_addresses_in_notes_of_slides_are_named(tmp_path: Path) -> None:
+    section = '<x:section xmlns:x="http://schemas.microsoft.com/office/powerpoint/2010/main" name="Part one"/>'
+    presentation = f'<p:presentation {PML}><p:sldIdLst><p:sldId r:id="r1"/></p:sldIdLst>{section}</p:presentation>'
+    link = '<Relationship Id="a" Type="x/hyperlink" Target="https://okapi.org" TargetMode="External"/>'
+    notes = {"ppt/notesSlides/_rels/notesSlide1.xml.rels": relations().replace("</Rel", link + "</Rel", 1)}
+    pptx(tmp_path / "a.pptx", [shape("Next")], shape("Say"), **{"ppt/presentation.xml": presentation, **notes})
+    found = one(tmp_path / "a.pptx")
+    assert (found.text, dict(found.omissions)) == (
+        "Next\n\nSay",
+        {"name of a section": len("Partone"), "address of a link": len("https://okapi.org")},
+    )
+
+
 def test_alternative_texts_and_tooltips_of_slides_are_named(tmp_path: Path) -> None:
     link = '<a:rPr><a:hlinkClick tooltip="Opens the plan"/></a:rPr>'
     box = (
@@ -235,6 +248,30 @@ def test_a_formula_that_was_never_computed_is_named(tmp_path: Path) -> None:
     xlsx(tmp_path / "a.xlsx", {"Parts": f"<row r='1'>{cells}</row>"})
     document = one(tmp_path / "a.xlsx")
     assert document.text == "7" and document.omissions == (Omission("formula without its value", len("A2+1A2")),)
+
+
+def test_texts_in_formulas_and_captions_of_buttons_are_named(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    cells = "<c r='A1' t='str'><f>IF(B1&gt;2,\"Okapi\",&quot;Heron&quot;)</f><v>Okapi</v></c>"
+    caption = '<xml><v:shape><v:textbox style="x"><div><font>Press<br></font></div></v:textbox></v:shape></xml>'
+    xlsx(
+        tmp_path / "a.xlsx",
+        {"Parts": f"<row r='1'>{cells}</row>"},
+        **{"xl/worksheets/_rels/sheet1.xml.rels": relations(("vmlDrawing", "../v.vml")), "xl/v.vml": caption},
+    )
+    document = one(tmp_path / "a.xlsx")
+    assert document.text == "Okapi"
+    assert dict(document.omissions) == {"text in a formula": len("OkapiHeron"), "form control": len("Press")}
+
+
+def test_the_title_of_a_workbook_is_that_of_its_only_sheet_or_found_with_the_first(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    properties = {"docProps/core.xml": f"<p {DC}><dc:title>Stock of okapis</dc:title></p>"}
+    xlsx(tmp_path / "a.xlsx", {"S": row(1, "tea")}, **properties)
+    assert one(tmp_path / "a.xlsx").title == "Stock of okapis"
+    xlsx(tmp_path / "b.xlsx", {"S": row(1, "tea"), "T": row(1, "cup")}, **properties)
+    first, second = (each for each in all_of(tmp_path / "b.xlsx") if isinstance(each, Document))
+    assert (first.title, first.text, second.text) == ("S", "tea\n\nStock of okapis", "cup")
 
 
 @pytest.mark.parametrize(

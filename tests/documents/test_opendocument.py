@@ -53,6 +53,59 @@ def test_boxes_notes_and_comments_follow_their_paragraph(tmp_path: Path) -> None
     )
 
 
+def test_headers_charts_links_and_choices_of_a_spreadsheet_are_read_or_named(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    check = '<table:content-validation table:name="v" table:condition="cell-content-is-in-list(&quot;Amber&quot;)">'
+    check += '<table:help-message table:title="Lamp"><text:p>Choose</text:p></table:help-message>'
+    cells = '<table:table-cell office:value-type="string" table:content-validation-name="v">'
+    cells += '<text:p><text:a xlink:href="x.org">tea</text:a></text:p>'
+    chart = '<draw:frame><draw:object xlink:href="./Object 1"/></draw:frame>'
+    rows = f"<table:table-row>{cells}{chart}</table:table-cell></table:table-row>"
+    body = f"<table:content-validations>{check}</table:content-validation></table:content-validations>"
+    body += f'<table:table table:name="S">{rows}</table:table>'
+    page = "<style:header><text:p>Secret</text:p></style:header>"
+    page += "<style:footer><text:p>Page <text:page-number>1</text:page-number></text:p></style:footer>"
+    zipped(
+        tmp_path / "a.ods",
+        {
+            "mimetype": SPREADSHEET,
+            "META-INF/manifest.xml": MANIFEST,
+            "content.xml": content(body, "spreadsheet"),
+            "styles.xml": masters(page),
+            "Object 1/content.xml": content("<text:p>Sales</text:p><text:p>12</text:p>", "chart"),
+        },
+    )
+    found = one(tmp_path / "a.ods")
+    assert found.text == "tea | [Lamp Choose] | Sales\nSecret"
+    assert dict(found.omissions) == {
+        "page number": len("Page"),
+        "option of a field": len("Amber"),
+        "address of a link": len("x.org"),
+    }
+    plain = f'<table:table table:name="S">{rows.replace(chart, "")}</table:table>'.replace("text:a", "text:span")
+    members = {"mimetype": SPREADSHEET, "META-INF/manifest.xml": MANIFEST, "styles.xml": masters(page)}
+    zipped(tmp_path / "b.ods", {"content.xml": content(plain, "spreadsheet"), **members})
+    assert one(tmp_path / "b.ods").text == "tea\nSecret"
+
+
+def test_sheets_of_one_file_have_their_names_and_its_pictures_no_letters(tmp_path: Path) -> None:
+    picture = "<draw:frame><draw:image><office:binary-data>iVBORw0K</office:binary-data></draw:image></draw:frame>"
+    rows = f"<table:table-row><table:table-cell><text:p>tea{picture}</text:p></table:table-cell></table:table-row>"
+    body = f'<office:body><office:spreadsheet><table:table table:name="Stock">{rows}</table:table>'
+    path = written(
+        tmp_path, "a.fods", f"<office:document {ODF}>{body}</office:spreadsheet></office:body></office:document>"
+    )
+    assert (one(path).text, one(path).omissions) == ("Stock\n\ntea", (Omission("picture", 0),))
+
+
+def test_the_other_branch_of_a_condition_is_named(tmp_path: Path) -> None:
+    values = 'text:string-value-if-true="dry" text:string-value-if-false="wet"'
+    found = read(
+        tmp_path / "a.odt", f"<text:p>It is <text:conditional-text {values}>dry</text:conditional-text></text:p>"
+    )
+    assert (found.text, found.omissions) == ("It is dry", (Omission("hidden text", 3),))
+
+
 def test_headers_are_read_once_and_hidden_text_is_named(tmp_path: Path) -> None:
     hidden = '<style:style style:name="T1"><style:text-properties text:display="none"/></style:style>'
     body = '<text:h>Chapter</text:h><text:p>Seen<text:span text:style-name="T1"> secret</text:span></text:p>'

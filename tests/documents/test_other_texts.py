@@ -47,6 +47,27 @@ def test_the_list_of_chapters_is_no_chapter(tmp_path: Path) -> None:
     assert one(tmp_path / "a.epub").text == "Diesel\n\nNo spark plug."
 
 
+def test_a_book_has_its_subtitle_and_names_titles_of_pages(tmp_path: Path) -> None:
+    told = "<dc:title>Engines</dc:title><dc:title>A history</dc:title><dc:identifier>978-3-16</dc:identifier>"
+    epub(tmp_path / "a.epub", {"one.xhtml": "<p>No spark plug.</p>"}, told)
+    with zipfile.ZipFile(tmp_path / "a.epub") as archive:
+        members = {
+            name: archive.read(name).decode().replace("<title/>", "<title>Diesel</title>")
+            for name in archive.namelist()
+        }
+    zipped(tmp_path / "a.epub", members)
+    book = one(tmp_path / "a.epub")
+    assert (book.title, book.metadata["properties"]) == ("Engines: A history", {"Identifier": "978-3-16"})
+    assert dict(book.omissions) == {"title of a page": len("Diesel")}
+
+
+def test_both_lists_of_chapters_of_a_book_are_counted(tmp_path: Path) -> None:
+    listed = '<nav><a href="one.xhtml">Diesel</a></nav>'
+    chapters = {"nav.xhtml": listed, "one.xhtml": "<h1>Diesel</h1><p>No spark plug.</p>"}
+    epub(tmp_path / "a.epub", chapters, nav="nav.xhtml", **{"OPS/toc.ncx": NCX})
+    assert dict(one(tmp_path / "a.epub").omissions) == {"table of contents": len("Diesel") + len("Theboiler")}
+
+
 def test_a_protected_or_damaged_book_is_refused(tmp_path: Path) -> None:
     cipher = '<CipherReference xmlns="http://www.w3.org/2001/04/xmlenc#" URI="OPS/{}"/>'
     lock = "<encryption>" + cipher + "</encryption>"
@@ -70,9 +91,11 @@ def test_rtf_has_headings_tables_and_properties(tmp_path: Path) -> None:
         rf"\pard\s2 Kinds\par\pard {table}{{\footnote Small.}}{{\pict 0102}}\bullet  One\par"
     )
     found = one(written(tmp_path, "a.rtf", rtf(body, head)))
-    assert (found.title, found.metadata) == ("Die Größe", {"author": "Anna", "date": "2024-05-01T10:05:00"})
-    assert found.text == "Engines\n\nNo spark plug.\nNext.\n\nKinds\n\na | b\nc\n\n• One\n\nSmall.\n\nPage 1"
-    assert headings(found) == [("Engines", "Engines"), ("Kinds", "Kinds"), (None, "Page 1")]
+    about = {"author": "Anna", "date": "2024-05-01T10:05:00", "properties": {"Company": "Firm"}}
+    assert (found.title, found.metadata) == ("Die Größe", about)
+    body = "Engines\n\nNo spark plug.\nNext.\n\nKinds\n\na | b\nc\n\n• One\n\nSmall.\n\nPage 1"
+    assert found.text == f"{body}\n\nCompany: Firm"
+    assert headings(found)[:3] == [("Engines", "Engines"), ("Kinds", "Kinds"), (None, "Page 1")]
 
 
 @pytest.mark.parametrize(

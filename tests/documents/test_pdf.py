@@ -49,6 +49,24 @@ def test_annotations_are_read_and_remarks_have_their_authors(tmp_path: Path) -> 
     assert dict(found.omissions) == {"tooltip": 8, "address of a link": 17}
 
 
+def test_a_file_in_an_annotation_is_read_and_an_outline_entry_without_a_page_is_named(tmp_path: Path) -> None:
+    path = page(
+        tmp_path,
+        line("Text.", 700),
+        "/Annots [6 0 R]",
+        "<< /Type /Annot /Rect [50 50 70 70] /Subtype /FileAttachment /Contents (The plan) /FS 7 0 R >>",
+        "<< /Type /Filespec /F (plan.txt) /UF (plan.txt) /EF << /F 8 0 R >> >>",
+        "<< /Type /EmbeddedFile /Length 9 >>\nstream\nA quetzal\nendstream",
+        "<< /Type /Outlines /First 10 0 R /Last 10 0 R /Count 1 >>",
+        "<< /Title (Heron) /Parent 9 0 R /A << /S /URI /URI (https://a.example) >> >>",
+        catalogue="/Outlines 9 0 R",
+    )
+    found, plan = all_of(path)
+    assert isinstance(found, Document) and isinstance(plan, Document)
+    assert (found.text, found.omissions) == ("Text.\n[The plan]", (Omission("outline entry", len("Heron")),))
+    assert (plan.id, plan.text) == ("#plan.txt", "A quetzal")
+
+
 def test_values_of_forms_are_read_but_for_passwords(tmp_path: Path) -> None:
     field = "<< /Type /Annot /Subtype /Widget /FT /{} /T ({}) /V {} /Rect [50 600 300 620] {} >>"
     path = page(

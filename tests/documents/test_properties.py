@@ -161,6 +161,13 @@ def test_properties_that_people_have_named_are_metadata_and_found_behind_the_tex
     assert (len(properties), document.text) == (3, f"{TEXT}\n\nManager: Anna Walrus; Client: Okapi Ltd")
 
 
+def test_the_status_of_a_document_stands_among_its_properties(tmp_path: Path) -> None:
+    core = f"<cp:coreProperties {XML}><cp:contentStatus>Okapi draft</cp:contentStatus></cp:coreProperties>"
+    docx(tmp_path / "a.docx", paragraph(TEXT), **{"docProps/core.xml": core})
+    document = one(tmp_path / "a.docx")
+    assert document.metadata["properties"] == {"Status": "Okapi draft"} and "Status: Okapi draft" in document.text
+
+
 def test_what_the_text_says_itself_is_not_added(tmp_path: Path) -> None:
     head = f'<title>On {KEYWORDS.title()}</title><meta name="keywords" content="{KEYWORDS}">'
     head += '<meta name="description" content="The  CELLAR: is dry. The cel ...">'

@@ -243,3 +243,11 @@ def test_mails_on_their_way_into_a_maildir_are_named(tmp_path: Path) -> None:
     found = list(walk.files(tmp_path, walk.Rules()))
     assert [each.relative for each in found if isinstance(each, walk.FileEntry)] == ["cur/1", "new/2"]
     assert [each for each in found if isinstance(each, Skipped)] == [Skipped("tmp/3", walk.ON_ITS_WAY)]
+
+
+def test_folders_of_a_maildir_are_walked_though_their_names_are_hidden(tmp_path: Path) -> None:
+    for name in ("cur/1", ".Sent/cur/2", ".Sent/new/3", ".cache/4"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("From: a@example.org\nSubject: tea\n\nHot.\n")
+    found = [each.relative for each in walk.files(tmp_path, walk.Rules()) if isinstance(each, walk.FileEntry)]
+    assert found == [".Sent/cur/2", ".Sent/new/3", "cur/1"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.filemaking import all_of, refusal, warc_record, written
+from helpers.filemaking import all_of, docx, paragraph, refusal, warc_record, written
 
 from semsearch import Index
 from semsearch.documents import walk
@@ -46,6 +46,16 @@ def test_each_page_is_a_document_under_its_address(packed: bool, tmp_path: Path)
     assert first.metadata == {"url": "http://example.org/a", "date": "2024-05-01T10:00:00Z"}
     assert (again.id, again.title) == ("#http://example.org/a#2", "Boilers")
     assert [item.relative for item in walk.files(tmp_path, walk.Rules()) if isinstance(item, walk.FileEntry)] == [name]
+
+
+def test_the_page_at_the_root_of_a_site_is_read_and_so_are_office_documents(tmp_path: Path) -> None:
+    docx(tmp_path / "a.docx", paragraph("A kettle."))
+    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+    office = answer((tmp_path / "a.docx").read_bytes(), Content_Type=kind)
+    data = warc_record(answer(), "http://example.org/") + warc_record(office, "http://example.org/get?id=7")
+    root, document = (item for item in all_of(written(tmp_path, "a.warc", data)) if isinstance(item, Document))
+    assert (root.id, root.text) == ("#http://example.org/", "Engines\n\nA Größe.")
+    assert (document.id, document.text) == ("#http://example.org/get?id=7", "A kettle.")
 
 
 @pytest.mark.parametrize(

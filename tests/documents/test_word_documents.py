@@ -154,6 +154,47 @@ def test_formulas_charts_and_diagrams_are_text(tmp_path: Path) -> None:
     assert found.omissions == (Omission("chart number", 4),)
 
 
+def test_what_is_drawn_on_a_chart_and_labels_of_several_levels_are_read_and_its_table_is_named(tmp_path: Path) -> None:
+    levels = "".join(f"<c:lvl><c:pt><c:v>{name}</c:v></c:pt></c:lvl>" for name in ("north", "Europe"))
+    cache = f"<c:multiLvlStrCache>{levels}</c:multiLvlStrCache><c:strLit><c:pt><c:v>tea</c:v></c:pt></c:strLit>"
+    drawn = "<a:p><a:r><a:t>Best year</a:t></a:r></a:p>"
+    members = {
+        "word/document.xml": document('<w:p><w:r><w:drawing><c:chart r:id="r1"/></w:drawing></w:r></w:p>'),
+        "word/_rels/document.xml.rels": relations(("chart", "charts/chart1.xml")),
+        "word/charts/chart1.xml": f"<c:chartSpace {DRAWN}>{cache}</c:chartSpace>",
+        "word/charts/_rels/chart1.xml.rels": relations(("chartUserShapes", "d.xml"), ("package", "table.xlsx")),
+        "word/charts/d.xml": f"<c:userShapes {DRAWN}>{drawn}</c:userShapes>",
+    }
+    zipped(tmp_path / "a.docx", members)
+    found = one(tmp_path / "a.docx")
+    assert (found.text, found.omissions) == ("tea\nnorth\nEurope\nBest year", (Omission("embedded object", 0),))
+
+
+def test_labels_of_lists_codes_of_fields_and_addresses_of_notes_and_headers_are_named(tmp_path: Path) -> None:
+    link = '<Relationship Id="a" Type="x/hyperlink" Target="https://okapi.org/{}" TargetMode="External"/>'
+    codes = 'IF 1 = 1 "Okapi" "Heron"', 'DATE \\@ "d MMMM"', 'HYPERLINK "https://okapi.org" \\o "Opens"'
+    fields = "".join(f"<w:r><w:instrText>{code}</w:instrText></w:r>" for code in codes)
+    members = {
+        "word/document.xml": document(f"<w:p>{fields}<w:r><w:t>a</w:t><w:ptab/><w:t>b</w:t></w:r></w:p>"),
+        "word/_rels/document.xml.rels": relations(
+            ("footnotes", "footnotes.xml"), ("header", "header1.xml"), ("numbering", "numbering.xml")
+        ),
+        "word/footnotes.xml": part("footnotes", ""),
+        "word/_rels/footnotes.xml.rels": relations().replace("</Rel", link.format("note") + "</Rel", 1),
+        "word/header1.xml": part("hdr", ""),
+        "word/_rels/header1.xml.rels": relations().replace("</Rel", link.format("head") + "</Rel", 1),
+        "word/numbering.xml": part("numbering", '<w:lvlText w:val="%1."/><w:lvlText w:val="Article %1"/>'),
+    }
+    zipped(tmp_path / "a.docx", members)
+    found = one(tmp_path / "a.docx")
+    assert found.text == "a\tb"
+    assert dict(found.omissions) == {
+        "address of a link": len("https://okapi.org/note" + "https://okapi.org/head" + "https://okapi.org"),
+        "label of a list": len("Article%1"),
+        "text in a field": len("OkapiHeron" + "Opens"),
+    }
+
+
 def test_a_formula_on_a_line_of_its_own_and_symbols_are_text(tmp_path: Path) -> None:
     body = "<m:oMathPara><m:oMath><m:r><m:t>a+b</m:t></m:r></m:oMath></m:oMathPara>"
     symbols = '<w:sym w:font="Symbol" w:char="F061"/><w:t>-helix</w:t><w:sym w:font="Wingdings" w:char="F04A"/>'

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from semsearch import Index
+from semsearch import Document, Index
 from semsearch.documents.loaders import Fields, jsonl
 from semsearch.documents.parsing import table
 from semsearch.encoders.hashing import HashingEncoder
@@ -239,7 +239,8 @@ def test_an_id_that_was_used_before_the_bookmark_stays_with_its_first_record(
     parsed.clear()
     report = index.sync([file])
     assert (report.added, len(parsed)) == (1, 2)
-    assert ["already used in log.jsonl" in skipped.reason for skipped in report.skipped] == [True]
+    reason = "its id 'first' was already used in log.jsonl"
+    assert [(skipped.path, skipped.reason) for skipped in report.skipped] == [(f"log.jsonl:{COUNT + 1}", reason)]
     assert index.get("first")["metadata"]["year"] == 0
     assert index.sync([file]).skipped == report.skipped
 
@@ -257,6 +258,15 @@ def test_a_record_whose_id_another_file_has_is_called_by_both_and_stays_so(index
     assert (report.added, report.changed, report.deleted) == (1, 0, 1)
     assert index.get("b.jsonl#one")["metadata"]["year"] == 2
     assert len(index) == COUNT + 2
+
+
+def test_a_record_whose_both_names_others_have_is_skipped_with_its_line(index: Index, tmp_path: Path) -> None:
+    index.add([Document("one", "A brass bell."), Document("log.jsonl#one", "A tin cup.")])
+    write_jsonl(tmp_path / "log.jsonl", rows(0, 2) + rows(2, 3, id="one"))
+    (skipped,) = index.sync([tmp_path / "log.jsonl"]).skipped
+    reason = "its id 'log.jsonl#one' belongs to a document from elsewhere already"
+    assert (skipped.path, skipped.reason) == ("log.jsonl:3", reason)
+    assert index.get("log.jsonl#one")["text"] == "A tin cup."
 
 
 def test_a_deleted_record_comes_back_with_the_next_run(index: Index, file: Path) -> None:

@@ -77,7 +77,7 @@ def packed_item(item: Document | Skipped, most: int) -> bytes:
         return packed({"kind": "skipped", "path": item.path, "reason": item.reason}, most=most)
     marks = [(mark.start, mark.page, mark.heading, mark.furniture) for mark in item.marks]
     head = {"kind": "document", "id": item.id, "title": item.title, "lines": item.lines, "omissions": item.omissions}
-    return packed({**head, "metadata": dict(item.metadata), "marks": marks}, item.text, most)
+    return packed({**head, "metadata": dict(item.metadata), "marks": marks, "line": item.line}, item.text, most)
 
 
 def item_of(message: Message) -> Document | Skipped:
@@ -96,6 +96,7 @@ def item_of(message: Message) -> Document | Skipped:
             _marks(head["marks"], len(text)),
             _checked(head["lines"], bool),
             tuple(Omission(_checked(kind, str), _checked(letters, int)) for kind, letters in head["omissions"]),
+            _optional(head["line"], int),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise Malformed from error

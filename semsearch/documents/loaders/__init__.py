@@ -195,6 +195,8 @@ def read(name: str, path: Path, fields: Fields, depth: int = 0) -> Iterator[Docu
             elif depth < MOST_DEPTH:
                 inner = fields if not item.id else replace(_DEFAULT, ocr=fields.ocr)
                 yield from _enclosed(item, path.name, depth + 1, inner)
+            else:
+                yield Skipped(f"{path.name}{item.id}", f"more than {MOST_DEPTH} files deep within another")
 
 
 def _enclosed(item: Enclosed, file: str, depth: int, fields: Fields) -> Iterator[Document | Skipped | Heartbeat]:
@@ -202,8 +204,11 @@ def _enclosed(item: Enclosed, file: str, depth: int, fields: Fields) -> Iterator
 
     Of others a table is one text, and a database is left out: nobody has chosen its rows.
     """
-    suffix = PurePath(item.name).suffix.lower()
-    if item.id and (not _by_suffix(suffix) or (suffix in PACKED and not is_packed_text(item.name))):
+    suffix = PurePath(f"file{PurePath(item.name).name}").suffix.lower()  # of a page at the root of a site: .html
+    if item.id and not _by_suffix(suffix):
+        return  # who has it names it
+    if item.id and suffix in PACKED and not is_packed_text(item.name):
+        yield Skipped(f"{file}{item.id}", "compressed, and its name does not say that it is a text")
         return
     with scratch_folder() as folder:
         path = folder / (f"enclosed{suffix}" if item.id else item.name)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
+from html import unescape
 from pathlib import Path
 from string import ascii_letters
 from xml.etree.ElementTree import Element
@@ -29,6 +31,7 @@ from semsearch.documents.parsing.open_xml import (
 from semsearch.documents.parsing.records import Enclosed, Fields
 from semsearch.documents.parsing.text_writer import ADDRESS, TextWriter
 from semsearch.documents.parsing.zipped_xml import outermost, table_rows
+from semsearch.errors import Unreadable
 from semsearch.types import Document
 
 ISOLATED = True
@@ -39,9 +42,13 @@ _DELETED = {f"{_W}del", f"{_W}moveFrom"}
 _DELETED_TEXT = {f"{_W}delText", f"{_W}t"}
 _BLOCKS = {f"{_W}p", f"{_W}tbl", *FORMULAS}
 _RUN, _RUN_TEXT, _RUBY, _SYMBOL = f"{_W}r", {f"{_W}t", FORMULA_TEXT}, f"{_W}ruby", f"{_W}sym"
-_SIGNS = FORMULA_SIGNS | {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
+_SIGNS = FORMULA_SIGNS | dict.fromkeys((f"{_W}tab", f"{_W}ptab"), "\t")
+_SIGNS |= {f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
 _CHOICE = f"{_W}ddList"  # of a form field, which shows one of its entries
+_QUOTED, _FORMAT = re.compile(r'"([^"]*)"'), re.compile(r"\\[@#*]")  # in the code of a field
+_ANCHOR = re.compile(r'\\l\s+"[^"]*"')
 _INSTRUCTION, _INDEX_ENTRY = f"{_W}instrText", re.compile(r'\s*(?:XE|TC)\s+"([^"]*)')
+_LABEL, _WORDS = re.compile(rb'<(?:\w+:)?lvlText\b[^<>]*?\bval="([^"]*)"'), re.compile(rb"[A-Za-z\x80-\xff]{4}")
 _PRIVATE_USE = range(0xF000, 0xF100)
 _GREEK = str.maketrans(ascii_letters, "αβχδεφγηιϕκλμνοπθρστυϖωξψζΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ")  # the font Symbol
 _FORMATS = {f"{_W}pPr", f"{_W}rPr"}
@@ -93,6 +100,7 @@ class _Reader:
         self._package = package
         self._writer = writer
         self._body = package.xml(package.main)
+        self._roots = [self._body]  # of the parts that were read
         self._relations = package.related(package.main)
         self._headings, self._hidden = _styles(self._part("style"))
         self._hides = bool(self._hidden) or next(self._body.iter(f"{_W}vanish"), None) is not None
@@ -116,24 +124,35 @@ class _Reader:
         self._write_asides()
         pages = [name for kind in ("header", "footer") for name in self._package.parts(self._package.main, kind)]
         self._writer.page_texts(map(self._page_text, pages))
-        self._package.omit_links(self._package.main, self._writer)
-        for tag in (f"{_W}instrText", f"{_W}fldSimple"):
-            for code in self._body.iter(tag):
-                addresses = ADDRESS.findall(code.get(f"{_W}instr") or code.text or "")
+        notes = [name for kind in _NOTES.values() for name in self._package.parts(self._package.main, f"{kind}s")]
+        for part in (self._package.main, *notes, *pages):
+            self._package.omit_links(part, self._writer)
+        for part in self._package.parts(self._package.main, "numbering"):
+            with suppress(Unreadable):
+                labels = b" ".join(filter(_WORDS.search, _LABEL.findall(self._package.data(part))))
+                self._writer.omit("label of a list", unescape(labels.decode(errors="replace")))
+        for root in self._roots:
+            for code in (each for tag in (f"{_W}instrText", f"{_W}fldSimple") for each in root.iter(tag)):
+                said = _ANCHOR.sub("", code.get(f"{_W}instr") or code.text or "")
+                addresses = ADDRESS.findall(said)
                 self._writer.omit("address of a link", "".join(addresses))
-        for tag, kind in _OF_FIELDS.items():
-            for each in self._body.iter(tag):
+                if not (_INDEX_ENTRY.match(said) or _FORMAT.search(said)):
+                    others = (text for text in _QUOTED.findall(said) if text not in addresses)
+                    self._writer.omit("text in a field", "".join(others))
+            for each, kind in ((each, kind) for tag, kind in _OF_FIELDS.items() for each in root.iter(tag)):
                 self._writer.omit(kind, each.get(f"{_W}displayText") or each.get(f"{_W}value") or _value(each))
-        for field in self._body.iter(f"{_W}textInput"):
-            if default := _value(field.find(f"{_W}default")):
-                self._writer.omit("default of a field", default)
+            for field in root.iter(f"{_W}textInput"):
+                if default := _value(field.find(f"{_W}default")):
+                    self._writer.omit("default of a field", default)
         for part in self._package.parts(self._package.main, "glossaryDocument"):
             texts = self._package.part(part, self._writer).iter(f"{_W}t")
             self._writer.omit("building block", "".join(text.text or "" for text in texts))
 
     def _part(self, kind: str) -> Element:
         names = self._package.parts(self._package.main, f"{kind}s")
-        return self._package.part(names[0], self._writer) if names else Element("absent")
+        root = self._package.part(names[0], self._writer) if names else Element("absent")
+        self._roots += [root] if names and kind in _NOTES.values() else []
+        return root
 
     def _blocks(self, root: Element) -> Iterator[Element]:
         """The blocks below an element, without those that tracked changes have deleted, which are counted."""
@@ -183,7 +202,7 @@ class _Reader:
 
     def _page_text(self, part: str) -> str:
         """The text of a header or a footer, with that of its text boxes and its watermark."""
-        root = self._package.part(part, self._writer)
+        self._roots.append(root := self._package.part(part, self._writer))
         texts = [self._text(paragraph) for paragraph in root.iter(f"{_W}p")]
         self._asides.clear()
         return lines(texts + [art.get("string", "") for art in root.iter(_WORD_ART)])

@@ -31,6 +31,7 @@ _OPF = "{http://www.idpf.org/2007/opf}"
 _CIPHER = "{http://www.w3.org/2001/04/xmlenc#}CipherReference"
 _PAGES = {"application/xhtml+xml", "text/html", "text/x-oeb1-document"}
 _SUFFIXES = (".xhtml", ".html", ".htm")
+_CONTENTS = "table of contents"
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 
 
@@ -48,10 +49,10 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
             yield Skipped(f"{path.name}#{other}", f"a chapter cannot be read: {reason}")
         listed = {each.lower() for each in (contents, *chapters, *others)}
         for name in archive.names():
-            if name.lower().endswith(_SUFFIXES) and name.replace("\\", "/").lower() not in listed:
+            kind = _CONTENTS if name.lower().endswith(".ncx") else "page that is no part of the book"
+            if name.lower().endswith((*_SUFFIXES, ".ncx")) and name.replace("\\", "/").lower() not in listed:
                 with suppress(Unreadable):
-                    page = tree(decode(archive.data(name))[0])
-                    writer.omit("page that is no part of the book", "".join(page.itertext()))
+                    writer.omit(kind, "".join(tree(decode(archive.data(name))[0]).itertext()))
         titles = _titles(archive, contents, writer) if contents and archive.has(contents) else {}
         for chapter in chapters:
             if chapter.lower() in locked:
@@ -109,7 +110,7 @@ def _titles(archive: Archive, contents: str, writer: TextWriter) -> dict[str, st
         root = tree(decode(archive.data(contents))[0])
     except Unreadable:
         return titles
-    writer.omit("table of contents", "".join(root.itertext()))
+    writer.omit(_CONTENTS, "".join(root.itertext()))
     folder = posixpath.dirname(contents)
     for entry in root.iter("a", "navpoint"):
         target = entry.get("href") or next((each.get("src") for each in entry.iter("content")), None)
@@ -125,7 +126,9 @@ def _resolved(folder: str, link: str) -> str:
 
 
 def _write(page: str, title: str, writer: TextWriter) -> None:
-    content = Content(tree(page))
+    root = tree(page)
+    writer.omit("title of a page", root.findtext("head/title") or "")
+    content = Content(root)
     if title and not _has_heading(content.root):
         writer.heading(title, 2)
     text_of(content, writer)

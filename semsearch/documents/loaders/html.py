@@ -24,6 +24,12 @@ _META |= {f"{prefix}{name}": name for prefix in ("dc.", "dcterms.") for name in 
 _META |= {"og:description": "description", "twitter:description": "description", "news_keywords": "keywords"}
 _META |= {"dc.creator": "author", "dcterms.creator": "author", "article:published_time": "date"}
 _TITLES = ("og:title", "twitter:title")
+_EACH = {"article:tag": "keywords", "citation_keywords": "keywords", "citation_author": "author"}  # an element for each
+_READ = {*_META, *_TITLES, *_EACH}
+_FOR_PROGRAMS = re.compile(
+    r"viewport|generator|referrer|format-detection|theme-color|color-scheme|robots|.*bot$|.*verification$|csrf"
+    r"|(?:msapplication|apple|mobile)-|twitter:(?!label|data|image:alt)|og:(?!site_name|image:alt)"
+)
 _CHARSET = re.compile(rb"<(?:meta|\?xml)\b[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.I)
 
 
@@ -40,12 +46,18 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
         said = on_one_line(element.get("content"), MOST_PROPERTY) if _name(element) in _TITLES else ""
         title = title or said
         writer.omit("title for previews", said if said != title else "")
+        if (name := _name(element)) and not (name in _READ or _FOR_PROGRAMS.match(name)):
+            writer.omit("metadata of the page", element.get("content", ""))
+    for fallback in root.iterfind("head//noscript"):
+        writer.omit("noscript", "".join(fallback.itertext()))
+    for script in root.iterfind("head//script"):
+        writer.omit("structured data", script.text if "json" in script.get("type", "") else "")
     document = writer.document(title, {**_about(metas), **note})
     if not document.text:  # a page that is only a script may have it in its head, or in another file
         in_head = set(root.iterfind("head//script"))
         for script in root.iter("script"):
-            kind = "structured data" if "json" in script.get("type", "") else "script"
-            writer.omit(kind, script.text if script in in_head else None)
+            if "json" not in script.get("type", ""):
+                writer.omit("script", script.text if script in in_head else None)
         document = replace(document, omissions=writer.omissions)
     yield document
 
@@ -57,6 +69,10 @@ def _about(metas: Sequence[Element]) -> JsonObject:
         name = _META.get(_name(element))
         if name and (text := on_one_line(element.get("content"), MOST_PROPERTY)):
             about.setdefault(name, text)
+    for name in dict.fromkeys(_EACH.values()):
+        texts = (on_one_line(each.get("content"), MOST_PROPERTY) for each in metas if _EACH.get(_name(each)) == name)
+        if several := ", ".join(filter(None, texts)):
+            about.setdefault(name, several)
     return about
 
 

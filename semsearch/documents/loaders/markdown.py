@@ -14,6 +14,7 @@ from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from semsearch.documents.parsing import front_matter
 from semsearch.documents.parsing.charset import read_text, storable_value
 from semsearch.documents.parsing.records import Fields, number_or_text
 from semsearch.documents.parsing.text_writer import MOST_HEADING, letters
@@ -25,10 +26,8 @@ if TYPE_CHECKING:
 ISOLATED = False
 MOST_PARSED = 500_000  # characters; the parser needs up to 10 s and 100 MB for so many, and for more in proportion
 MOST_HEADINGS = 100_000
-MOST_FRONT = 65_536
 _LINE = re.compile(r"^ {0,3}(?:(?P<level>#{1,6})[ \t]+(?P<heading>[^\n]+)|(?P<fence>`{3,}|~{3,}))", re.M)
 MOST_RAW = 4 * MOST_HEADING  # a heading with its links
-_FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.S | re.M)
 _PAIR = re.compile(r"([\w][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*))?$")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.+)$")
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\](?:\([^)\n]{0,1000}\)|\[[^\[\]\n]*\])")
@@ -45,10 +44,9 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
     """One document, titled as in its front matter, else by its first heading of level one."""
     text, note = read_text(path)
     text, comments = _without_comments(text)
-    front = _FRONT.match(text, 0, MOST_FRONT)
-    read = _toml if text.startswith("+++") else _key_values
-    data = read(front.group(2)) if front else {}
-    headings = _headings(text, front.end() if front else 0)
+    fence, front = front_matter.block(text)
+    data = _toml(front) if fence == "+++" else _key_values(front)
+    headings = _headings(text, front_matter.end(text))
     title = data.pop("title", None) or next((mark.heading for mark, level in headings if level == 1), None)
     marks = tuple(mark for mark, _ in headings)
     omissions = (Omission("comment", letters(comments)),) if comments else ()

@@ -52,7 +52,10 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
             for result in _results(cell, writer):
                 writer.block(result)
     metadata = notebook.get("metadata")
-    title, about = _metadata(metadata if isinstance(metadata, dict) else {})
+    metadata = metadata if isinstance(metadata, dict) else {}
+    if widgets := metadata.get("widgets"):
+        writer.omit("data of a result", json.dumps(widgets))
+    title, about = _metadata(metadata)
     yield writer.document(title, about)
 
 
@@ -162,8 +165,11 @@ def _metadata(metadata: Mapping[str, Any]) -> tuple[str | None, JsonObject]:
     places = (metadata.get("language_info"), "name"), (metadata.get("kernelspec"), "language")
     spoken = [part.get(key) for part, key in places if isinstance(part, dict)]
     title = metadata.get("title")
+    words = metadata.get("keywords")
     about = {
         "author": ", ".join(name for name in names if isinstance(name, str)),
+        "description": _text(metadata.get("description")),
+        "keywords": ", ".join(filter(None, map(_text, words))) if isinstance(words, list) else _text(words),
         "language": next((name for name in spoken if isinstance(name, str)), ""),
     }
     return title if isinstance(title, str) else None, {name: storable(value) for name, value in about.items() if value}

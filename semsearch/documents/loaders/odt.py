@@ -61,6 +61,7 @@ class _Reader:
         self._styles = styles
         self._writer = TextWriter()
         self._pages = 0
+        self._has_sheets = content.find(f"{_OFFICE}body/{_OFFICE}spreadsheet") is not None
         self._asides: list[Element] = []
         """What the paragraphs that were read last have beside their text."""
         self._hidden = {
@@ -102,6 +103,8 @@ class _Reader:
             if element.tag in _PARAGRAPHS:
                 self._write_paragraph(element, in_list=in_list)
             elif element.tag == f"{_TABLE}table":
+                if self._has_sheets:
+                    self._writer.heading(element.get(f"{_TABLE}name", ""), 2)
                 for covered in element.iter(f"{_TABLE}covered-table-cell"):  # by a cell that is merged with it
                     self._writer.omit("hidden text", "".join(covered.itertext()))
                 rows = table_rows(element, f"{_TABLE}table-row", f"{_TABLE}table-cell", _PARAGRAPHS, self._text)
@@ -126,7 +129,9 @@ class _Reader:
     def _opened(self, element: Element) -> list[Element]:
         """The elements that are read in the place of this one, which is written or left out where there are none."""
         if element.tag in _UNREADABLE:
-            self._writer.omit(_UNREADABLE[element.tag], "".join(element.itertext()).strip() or None)
+            has_data = element.find(f"{_OFFICE}binary-data") is not None
+            text = "" if has_data else "".join(element.itertext()).strip()
+            self._writer.omit(_UNREADABLE[element.tag], text or None)
         elif element.tag == f"{_TEXT}section" and _is_hidden(element):
             self._writer.omit("hidden text", "".join(element.itertext()))
         elif element.tag == f"{_TEXT}note":
@@ -188,6 +193,9 @@ class _Reader:
                     self._writer.omit("tooltip", hint)
                 elif item.tag == f"{_TEXT}label" and not item.get(f"{_TEXT}current-selected"):
                     self._writer.omit("option of a field", item.get(f"{_TEXT}value", ""))
+                for name in ("true", "false"):
+                    if (other := item.get(f"{_TEXT}string-value-if-{name}", "")) != item.text:
+                        self._writer.omit("hidden text", other)
                 if value := item.get(f"{_TEXT}string-value"):  # a text that is there but not shown
                     self._writer.omit("index entry" if item.tag.endswith("-mark") else "hidden text", value)
                 before, after = _around(item)

@@ -23,7 +23,8 @@ from semsearch.types import Document, JsonObject, Mark
 from semsearch.utils.quantities import count
 
 if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument
+    from pypdfium2 import PdfAttachment, PdfDocument
+    from pypdfium2.raw import FPDF_ATTACHMENT
 
 ISOLATED = True
 MOST_BROKEN = 1000  # numbers of pages in the metadata
@@ -64,7 +65,8 @@ def _read(path: Path, languages: str | None, files: list[Enclosed]) -> Iterator[
         raise Unreadable(f"not a readable PDF: {error}") from error
     writer = TextWriter()
     try:
-        pages, broken, textless = _pages(pdf, pdfium.PdfiumError, writer)
+        within: list[FPDF_ATTACHMENT] = []
+        pages, broken, textless = _pages(pdf, pdfium.PdfiumError, writer, within)
         for number in textless if languages else ():
             pages[number - 1] = ocr.text_of(pdf[number - 1], languages or "")
             yield Heartbeat()
@@ -72,7 +74,8 @@ def _read(path: Path, languages: str | None, files: list[Enclosed]) -> Iterator[
             name.lower(): text for name in ("Author", "Subject", "Keywords") if (text := _property(pdf, name))
         }
         title, outline = _title(pdf), _outline(pdf)
-        files += _attached(pdf, writer)
+        attached = [pdf.get_attachment(number) for number in range(pdf.count_attachments())]
+        files += _attached([*attached, *(pdfium.PdfAttachment(raw, pdf) for raw in within if raw)], writer)
     finally:
         pdf.close()
     text, marks = _joined(pages, outline, writer)
@@ -91,14 +94,18 @@ def _read(path: Path, languages: str | None, files: list[Enclosed]) -> Iterator[
     yield described(Document("", text, metadata, title or None, marks, omissions=writer.omissions))
 
 
-def _pages(pdf: PdfDocument, error_type: type[Exception], writer: TextWriter) -> tuple[list[str], list[int], list[int]]:
-    """The text of every page; the numbers of the pages that PDFium cannot read, and of those with pictures alone."""
+def _pages(
+    pdf: PdfDocument, error_type: type[Exception], writer: TextWriter, files: list[FPDF_ATTACHMENT]
+) -> tuple[list[str], list[int], list[int]]:
+    """The text of every page; the numbers of the pages that PDFium cannot read, and of those with pictures alone. The
+    `files` that are on pages are added to the list.
+    """
     texts, added, broken, textless = [], [], [], []
     pdf_page.begin(pdf, writer)
     for number in range(1, len(pdf) + 1):
         try:
             page = pdf[number - 1]
-            text, more = pdf_page.text_of(page, writer), pdf_page.added_to(page, pdf, writer)
+            text, more = pdf_page.text_of(page, writer), pdf_page.added_to(page, pdf, writer, files)
             if not (text.strip() or more) and pdf_page.has_objects(page):
                 textless.append(number)
             page.close()
@@ -144,11 +151,10 @@ def _forms(line: str, page: int) -> Iterator[str]:
         yield f"{line[: match.start()]}#{int(match[0]) - page}{line[match.end() :]}".strip()
 
 
-def _attached(pdf: PdfDocument, writer: TextWriter) -> list[Enclosed]:
+def _attached(attachments: list[PdfAttachment], writer: TextWriter) -> list[Enclosed]:
     """The files within the file that a loader can read."""
     files = []
-    for number in range(pdf.count_attachments()):
-        attachment = pdf.get_attachment(number)
+    for attachment in attachments:
         name = PurePath(attachment.get_name().replace("\\", "/")).name
         if PurePath(name).suffix.lower() in LOADERS:
             files.append(Enclosed(f"#{name}", name, bytes(attachment.get_data())))
@@ -184,6 +190,8 @@ def _with_headings(
             else:
                 writer.omit("outline entry", title)
         yield from (Mark(start, mark.page, name) for start, name in places.items())
+    for title in (title for page, titles in outline.items() if not 0 < page <= len(pages) for title in titles):
+        writer.omit("outline entry", title)
 
 
 def _mend(page: str, compounds: set[str]) -> str:
@@ -196,14 +204,14 @@ def _mend(page: str, compounds: set[str]) -> str:
 
 
 def _outline(pdf: PdfDocument) -> dict[int, list[str]]:
-    """The titles of the outline by page number, from 1; {} for a damaged outline."""
+    """The titles of the outline by page number, from 1, or 0 for none; {} for a damaged outline."""
     titles: dict[int, list[str]] = {}
     try:
-        for bookmark in pdf.get_toc(max_depth=6):
+        for bookmark in pdf.get_toc():
             target, title = bookmark.get_dest(), " ".join(bookmark.get_title()[:MOST_HEADING].split())
             page = target.get_index() if target else None
-            if title and page is not None:
-                titles.setdefault(page + 1, []).append(title)
+            if title:
+                titles.setdefault(0 if page is None else page + 1, []).append(title)
     except Exception:  # pypdfium2 raises anything for a broken outline, which must not cost the text
         return {}
     return titles

@@ -22,6 +22,7 @@ from semsearch.types import Document
 ISOLATED = True
 _P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _MODERN = "{http://schemas.microsoft.com/office/powerpoint/2018/8/main}"  # of comments
+_SECTION = "{http://schemas.microsoft.com/office/powerpoint/2010/main}section"
 _COMMENTS = (f"{_P}cm", f"{_MODERN}cm", f"{_MODERN}reply")
 _SHAPES = {f"{_P}sp", f"{A}tbl", *GRAPHICS}
 _LINK = f"{A}hlinkClick"
@@ -39,7 +40,10 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Enclosed]:
     with Package(path, "PPTX", "ppt/presentation.xml") as package:
         title, metadata = package.title_and_properties()
         targets = package.related(package.main)
-        entries = [entry.get(f"{R}id", "") for entry in package.xml(package.main).iter(f"{_P}sldId")]
+        presentation = package.xml(package.main)
+        entries = [entry.get(f"{R}id", "") for entry in presentation.iter(f"{_P}sldId")]
+        for section in presentation.iter(_SECTION):
+            writer.omit("name of a section", section.get("name", ""))
         slides = [
             targets[entry].part if entry in targets else f"slide {number}"
             for number, entry in enumerate(entries, start=1)
@@ -81,7 +85,6 @@ class _Reader:
             self._write(notes)
         for part in self._package.parts(slide, "comments"):
             self._write_comments(self._package.part(part, self._writer))
-        self._package.omit_links(slide, self._writer)
         self._layouts |= dict.fromkeys(self._package.parts(slide, "slideLayout"))
 
     def write_shared(self) -> None:
@@ -116,6 +119,7 @@ class _Reader:
                 self._shared[lines(paragraphs(shape))] = None
             else:
                 self._writer.block(lines(paragraphs(shape)))
+        self._package.omit_links(part, self._writer)
         omit_drawings(root, _P, self._writer)
         for link in root.iter(_LINK):
             if tooltip := link.get("tooltip", ""):

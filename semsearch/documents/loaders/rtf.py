@@ -53,7 +53,9 @@ _PLACES |= {"footnote": "note", "annotation": "comment", "atnauthor": "commentat
 _IN_DRAWINGS = {"shptxt": "box", "dptxbxtext": "box", "result": "box", "shprslt": "nothing", "objdata": "nothing"}
 _TEXTS = {"text", "note", "box", "comment", "commentator", "pages"}
 _INFORMATION = {"title": "title", "author": "author", "subject": "subject", "keywords": "keywords"}
-_INFORMATION |= {"doccomm": "description", "category": "category"}
+_INFORMATION |= {"doccomm": "description", "category": "category", "operator": "contributor"}
+_PEOPLE = {"manager": "Manager", "company": "Company"}
+_INFORMATION |= _PEOPLE
 _PROPERTIES = _INFORMATION | {"revtim": "date", "creatim": "created"}
 _CHARSETS = {128: 932, 129: 949, 134: 936, 136: 950, 161: 1253, 162: 1254, 163: 1258, 177: 1255, 178: 1256, 186: 1257}
 _CHARSETS |= {204: 1251, 222: 874, 238: 1250}
@@ -272,7 +274,8 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
     is_wide = narrow is not data
     reader.read(_BEYOND_ASCII.sub(_escaped, narrow.decode()) if is_wide else data.decode("latin-1"))
     texts = {name: " ".join(text.split()) for name, text in reader.properties.items()}
-    metadata: JsonObject = {name: texts.get(name) for name in ("author", "subject", "description")}
+    metadata: JsonObject = {name: texts.get(name) for name in ("author", "subject", "description", "contributor")}
+    metadata["properties"] = {name: texts[name] for name in _PEOPLE.values() if texts.get(name)}
     metadata["date"] = texts.get("date") or texts.get("created")
     metadata["keywords"] = ", ".join(filter(None, [texts.get("keywords"), texts.get("category")]))
     yield reader.writer.document(texts.get("title"), {name: value for name, value in metadata.items() if value})

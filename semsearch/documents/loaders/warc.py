@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from semsearch.documents.file_access import open_regular
-from semsearch.documents.parsing.charset import labelled, storable
+from semsearch.documents.parsing.charset import labelled, named_in, storable
 from semsearch.documents.parsing.records import Enclosed, Fields
 from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.errors import Unreadable
@@ -30,10 +30,12 @@ MOST_RECORD = 64 * 2**20  # bytes of an answer, packed or unpacked
 MOST_HEAD = 2**16  # bytes of the headers of a record, and of one line
 _TYPES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt", "application/pdf": ".pdf"}
 _TYPES |= {"text/markdown": ".md", "application/epub+zip": ".epub", "application/rtf": ".rtf"}
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+_TYPES |= {f"{_OFFICE}wordprocessingml.document": ".docx", f"{_OFFICE}presentationml.presentation": ".pptx"}
+_TYPES |= {f"{_OFFICE}spreadsheetml.sheet": ".xlsx", "application/vnd.oasis.opendocument.text": ".odt"}
 _MEMBER = b"\x1f\x8b\x08"  # begins a gzip file, and each of those that are one behind the other
 _OF_CRAWLER = {"warcinfo", "request", "metadata", "revisit"}  # records about others
 _TEXTS = re.compile(r"^text/|javascript|json|xml")
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{2,40})", re.I)
 _NO_PAGES = {"image": "picture", "text/css": "style", "text/javascript": "script", "application/javascript": "script"}
 
 
@@ -253,9 +255,9 @@ class _Connection:
 
 def _in_utf8(content: bytes, type_: str) -> bytes:
     """A text in UTF-8, where its server names a character set, which the text itself need not."""
-    charset = _CHARSET.search(type_)
+    charset = named_in(type_.encode("latin-1", "replace"))
     with suppress(Unreadable):
-        return labelled(content, charset[1]).encode() if charset else content
+        return labelled(content, charset).encode() if charset else content
     return content
 
 

@@ -42,7 +42,11 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
     kinds = {each.name: each.typ for each in workbook.sheets_metadata}
     sheets = [name for name in workbook.sheet_names if kinds[name] == calamine.SheetTypeEnum.WorkSheet]
     charts = [name for name in workbook.sheet_names if kinds[name] == calamine.SheetTypeEnum.ChartSheet]
-    beside, about = sheet_extras.read(path)
+    for name in sorted(kinds.keys() - {*sheets, *charts}):
+        yield Skipped(f"{path.name}#{storable(name)}", "a sheet of macros or a dialog")
+    beside, title, about = sheet_extras.read(path)
+    if title and len(sheets) > 1:
+        about["workbook"] = title
     empty = is_first = True
     with workbook:
         for name in sheets + charts:
@@ -57,9 +61,9 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
                 continue
             if text:
                 empty = False
-                title = storable(name) if place else None
+                called = storable(name) if place else title or None
                 metadata = {"sheet": storable(name), **about}
-                document = Document(place, text, metadata, title, lines=True, omissions=extras.writer.omissions)
+                document = Document(place, text, metadata, called, lines=True, omissions=extras.writer.omissions)
                 yield described(document) if is_first else document
                 is_first = False
     if empty:  # a damaged one may look like this, too

@@ -75,6 +75,7 @@ _DECLARED = re.compile(  # of XML, style sheets, source code, editors, message c
     rb"""|^"Content-Type:[^"]*charset=([\w.:-]+)|^\s*\\(?:usepackage|RequirePackage)\[(\w+)\]\{inputenc\}""",
     re.MULTILINE,
 )
+_OF_TYPE = re.compile(rb"charset\s*=\s*[\"']?([\w.:-]{2,40})", re.I)
 _DECLARED_WITHIN = 4096  # bytes
 _NUL_RUN, _NULS = re.compile(rb"\0+"), re.compile("\0+")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # SQLite text ends at NUL; a lone surrogate has no UTF-8
@@ -117,6 +118,16 @@ def _wide(sample: bytes) -> str:
                 )
                 return name if odd * 50 <= len(text) else ""
     return ""
+
+
+def named_in(header: bytes) -> str:
+    """The character set that the first Content-Type in it names; "" for none.
+
+    >>> named_in(b'text/html; charset="utf-8"'), named_in(b"text/html")
+    ('utf-8', '')
+    """
+    said = _OF_TYPE.search(header)
+    return said[1].decode("ascii", "replace") if said else ""
 
 
 def encoding_of(data: bytes, *, whole: bool) -> tuple[str, bool]:

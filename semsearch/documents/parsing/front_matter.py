@@ -6,10 +6,16 @@ import re
 
 # Its first line is a key, a comment or nothing, so that prose between two rules is none
 _FRONT_MATTER = re.compile(
-    r"\s*(---|\+\+\+)[^\S\n]*\n(?=\s*(?:#|[\w\"'][^\n:=]{0,60}[:=]|\1|\.\.\.)).*?^(?:\1|\.\.\.)[^\S\n]*(?:\n\s*|\Z)",
+    r"\s*(---|\+\+\+)[^\S\n]*\n(?=\s*(?:#|[\w\"'][^\n:=]{0,60}[:=]|\1|\.\.\.))(.*?)^(?:\1|\.\.\.)[^\S\n]*(?:\n\s*|\Z)",
     re.DOTALL | re.MULTILINE,
 )
 MOST = 65_536  # characters
+
+
+def block(text: str) -> tuple[str, str]:
+    """The line above the front matter of a document, "---" or "+++", and what it says; "" twice for one without."""
+    matter = _FRONT_MATTER.match(text, 0, MOST)
+    return (matter[1], matter[2]) if matter else ("", "")
 
 
 def end(text: str) -> int:

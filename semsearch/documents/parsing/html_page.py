@@ -39,6 +39,8 @@ _SAID = {  # attributes with a text that is no part of the page's
 _VALUED = {"input", "option", "param"}  # of others it is a number
 _SILENT = " and ".join(f"name() != '{name}'" for name in ("href", "class", "id", "src", "style"))
 _ATTRIBUTES = etree.XPath(f"descendant-or-self::*/@*[{_SILENT}]")
+_STYLED = re.compile(r"""\bcontent\s*:\s*(["'])(.*?)\1""", re.S)  # of a style sheet: what it adds to elements
+_ESCAPED = re.compile(r"\\[0-9a-fA-F]{1,6}\s?")  # a sign or a picture
 _ARIA = re.compile(r"aria-(?:label|description|placeholder|roledescription|valuetext|braillelabel)")
 _DATA = re.compile(r"title|tip|hint|text|label|caption|content|message|placeholder|alt")  # in the names of data-…
 _SPACED = re.compile(r"[^\W\d_]\S*\s+\S*[^\W\d_]")
@@ -69,6 +71,7 @@ _SWITCHED = re.compile(
     re.I,
 )
 _NOTES = re.compile(r"(?:^|[-_ ])(?:foot|end)-?notes?(?:$|[-_ ])", re.I)
+_NOTE_NUMBER = re.compile(r"\s*(?:\d{1,3}|[*†‡]{1,3})\s*")
 _LETTERS = re.compile(r"[^\W_]+")
 _ABBREVIATIONS = {"abbr", "acronym"}
 _ANCHORS = {"¶", "#", "§", "🔗"}  # the text of links from a heading to itself
@@ -124,6 +127,7 @@ class Content:
     def __init__(self, root: Element) -> None:
         body = root.find("body")
         self.root = root if body is None else body
+        self._styles = [style.text or "" for style in root.iterfind("head/style")]
         comments = [comment.text or "" for comment in root.getroottree().xpath("//comment()")]
         self.comments = [text for text in comments if not text.startswith("?")]  # that begins an XML declaration
         etree.strip_tags(root, etree.Comment)
@@ -168,7 +172,10 @@ class Content:
                 below.add(element)
 
     def said(self) -> Iterator[tuple[str, str]]:
-        """The texts in attributes, each with its kind, but for what abbreviations stand for."""
+        """The texts in attributes, each with its kind, but for what abbreviations stand for; and those that a style in
+        the head adds.
+        """
+        yield from (("style", _ESCAPED.sub("", text)) for style in self._styles for _, text in _STYLED.findall(style))
         for value in _ATTRIBUTES(self.root):
             name = value.attrname
             if name.startswith("data-"):
@@ -432,6 +439,8 @@ class _Page:
                 ("", "") if element.getnext() is not None and element.getnext().tag == "rp" else ("(", ")")
             )
             self._buffer.append(self._brackets[-1][0])
+        elif tag == "a" and "#" in element.get("href", "") and _NOTE_NUMBER.fullmatch("".join(element.itertext())):
+            self._buffer.append(" ")  # or it would be a part of the word before
         elif tag == "br":
             self._buffer.append(_BREAK)
         elif tag == "button":  # a tab stands beside another one

@@ -24,6 +24,8 @@ from semsearch.types import JsonObject
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+_LABELS = [f"{_CHART}{name}" for name in ("strCache", "strLit", "multiLvlStrCache")]
+_CHART_NUMBERS = [f"{_CHART}numCache", f"{_CHART}numLit"]
 _CHART_EX = "{http://schemas.microsoft.com/office/drawing/2014/chartex}"
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
 _ALTERNATIVES = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
@@ -54,6 +56,7 @@ class Package(Archive):
 
     def __init__(self, path: Path, kind: str, main: str) -> None:
         super().__init__(path, kind)
+        self._related: dict[str, dict[str, Relation]] = {}
         of_file = {relation.kind: relation.part for relation in self.related("").values()}
         self.main = next(filter(self.has, [of_file.get("officeDocument", main)]), main)
         self._properties = of_file.get("core-properties", "docProps/core.xml")
@@ -80,22 +83,26 @@ class Package(Archive):
         """As `properties`, in the members that have them."""
         title, about = self.properties(self._properties)
         own = {name: text for part in self._own for name, text in _own_properties(self.optional_xml(part))}
+        own = about.get("properties", {}) | own
         return title, about | ({"properties": own} if own else {})
 
     def related(self, part: str) -> dict[str, Relation]:
         """What a part refers to within the file, by id; "" stands for the file as a whole."""
+        if part in self._related:
+            return self._related[part]
         folder, name = posixpath.split(part)
         relations = self.optional_xml(posixpath.join(folder, "_rels", f"{name}.rels"))
-        return {
+        self._related[part] = {
             each.get("Id", ""): Relation(_kind(each), self._resolved(folder, each.get("Target", "")))
             for each in relations
             if each.get("TargetMode") != "External"
         }
+        return self._related[part]
 
     def omit_links(self, part: str, writer: TextWriter) -> None:
         """Count the addresses beyond the file that links of a part lead to."""
         folder, name = posixpath.split(part)
-        for each in self.optional_xml(posixpath.join(folder, "_rels", f"{name}.rels")):
+        for each in self.part(posixpath.join(folder, "_rels", f"{name}.rels"), writer):
             if each.get("TargetMode") == "External" and _kind(each) == "hyperlink":
                 writer.omit("address of a link", unquote(each.get("Target", "")))
 
@@ -135,12 +142,18 @@ class Package(Archive):
         if relation is None:
             return ""
         root = self.part(relation.part, writer)
-        labels = [value for cache in root.iter(f"{_CHART}strCache") for value in cache.iter(f"{_CHART}v")]
+        labels = [value for tag in _LABELS for cache in root.iter(tag) for value in cache.iter(f"{_CHART}v")]
         labels += [value for series in root.iter(f"{_CHART}tx") for value in series.findall(f"{_CHART}v")]
         labels += [value for axis in root.iter(f"{_CHART_EX}strDim") for value in axis.iter(f"{_CHART_EX}pt")]
-        for numbers in root.iter(f"{_CHART}numCache"):
+        for numbers in (each for tag in _CHART_NUMBERS for each in root.iter(tag)):
             writer.omit("chart number", " ".join(value.text or "" for value in numbers.iter(f"{_CHART}v")))
-        return lines([*paragraphs(root), *dict.fromkeys(label.text or "" for label in labels)])
+        drawn: list[str] = []
+        for kind, part in self.related(relation.part).values():
+            if kind == "chartUserShapes":
+                drawn += paragraphs(self.part(part, writer))
+            elif kind in _EMBEDDED:
+                writer.omit("embedded object")
+        return lines([*paragraphs(root), *dict.fromkeys(label.text or "" for label in labels), *drawn])
 
     def _resolved(self, folder: str, target: str) -> str:
         target = target.replace("\\", "/")

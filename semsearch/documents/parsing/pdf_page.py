@@ -19,10 +19,10 @@ from semsearch.documents.parsing.text_writer import TextWriter, remark
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
-    from pypdfium2.raw import FPDF_ANNOTATION
+    from pypdfium2.raw import FPDF_ANNOTATION, FPDF_ATTACHMENT
 
-_LINK, _FREE_TEXT, _WIDGET = 2, 3, 20  # subtypes of annotations
-_REMARKS = {1, *range(4, 16)}  # notes, marked text, lines, stamps, and other drawings
+_LINK, _FREE_TEXT, _FILE, _WIDGET = 2, 3, 17, 20  # subtypes of annotations
+_REMARKS = {1, *range(4, 16), *range(_FILE, 20), 21, 25, 26, 28}  # notes, marked text, drawings; files, films
 _PASSWORD = 1 << 13  # a flag of a field
 LEAST_ROWS = 8  # that stand in columns
 LEAST_GAP = 12.0  # points between columns: no line of prose is justified that far
@@ -31,6 +31,7 @@ FILLED = 0.6  # of a column's width is a line of prose
 _SHOWN = re.compile(r"\(((?:[^()\\]|\\.)*)\)\s*(?:Tj|'|\")")  # what a drawing of a button writes
 _SIDES = tuple(ctypes.c_double() for _ in range(4))  # for one thread, as PDFium is: made anew they took half the time
 _XFA = 2  # a form as a program of its own, which PDFium does not run
+_ENDS = 2  # bytes of the NUL
 
 
 def begin(pdf: PdfDocument, writer: TextWriter) -> None:
@@ -57,14 +58,18 @@ def text_of(page: PdfPage, writer: TextWriter) -> str:
         text_page.close()
 
 
-def added_to(page: PdfPage, pdf: PdfDocument, writer: TextWriter) -> str:
-    """The values of forms on the page and the annotations that have a text, each a block."""
+def added_to(page: PdfPage, pdf: PdfDocument, writer: TextWriter, files: list[FPDF_ATTACHMENT]) -> str:
+    """The values of forms on the page and the annotations that have a text, each a block; the `files` in annotations
+    are added to those before.
+    """
     import pypdfium2.raw as pdfium
 
     blocks = []
     for number in range(pdfium.FPDFPage_GetAnnotCount(page)):
         annotation = pdfium.FPDFPage_GetAnnot(page, number)
         kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+        if kind == _FILE:
+            files.append(pdfium.FPDFAnnot_GetFileAttachment(annotation))
         if kind == _WIDGET and pdf.formenv is not None:
             blocks.append(_value(annotation, pdf))
             _omit_of_field(annotation, pdf, blocks[-1], writer)
@@ -244,6 +249,8 @@ def _read(call: Callable[[object, int], int]) -> str:
     import pypdfium2.raw as pdfium
 
     size = call(None, 0)
+    if size <= _ENDS:
+        return ""
     buffer = ctypes.create_string_buffer(size)
     call(ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), size)
     return newlines(buffer.raw[:size].decode("utf-16-le", "replace").rstrip("\0")).strip()

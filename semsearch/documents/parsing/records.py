@@ -112,7 +112,8 @@ def to_document(record: Mapping[str, object], fields: Fields, number: int | str,
         for name, stored in roles.meta.items()
         if (value := record.get(name)) is not None and name not in left
     }
-    return Document(storable(own_id), storable(whole), meta, storable(title) if title else None)
+    line = number if isinstance(number, int) else int(number.partition(".")[0])
+    return Document(storable(own_id), storable(whole), meta, storable(title) if title else None, line=line)
 
 
 def _is_title_alone(record: Mapping[str, object], roles: _Roles) -> bool:

@@ -7,12 +7,14 @@ parsed, and OpenDocument's only where they have more than cells.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from html import unescape
 from pathlib import Path
+from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
 from semsearch.documents.parsing.open_xml import GRAPHICS, Package, R, omit_drawings, paragraphs
@@ -25,10 +27,13 @@ _OPTIONS = re.compile(rb'<formula1>(?:"|&quot;)([^<]+?)(?:"|&quot;)<')  # of wha
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _THREADS = "{http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments}"
 _XDR = "{http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing}"
-_OFFICE, _TABLE, _TEXT, _DRAW = (
-    f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("office", "table", "text", "drawing")
+_OFFICE, _TABLE, _TEXT, _DRAW, _STYLE = (
+    f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("office", "table", "text", "drawing", "style")
 )
+_PAGE_FIELDS = {f"{_TEXT}{name}" for name in ("page-number", "page-count", "sheet-name", "date", "time", "title")}
+_WORD = re.compile(r"[^\W\d_]{2,}")
 _SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
+_HREF = "{http://www.w3.org/1999/xlink}href"
 _CREATOR = "{http://purl.org/dc/elements/1.1/}creator"
 _READ = {"comments", "threadedComment", "drawing"}
 _NOTICE = "[Threaded comment]"  # begins the copy of a thread of comments for older programs
@@ -36,12 +41,16 @@ _PERCENT_FORMATS = {"9", "10"}  # built in: 0 % and 0.00 %
 _PAGE_TEXT = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)>([^<]*)<")
 _FIELDS = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|\d+|[A-Z])')  # fonts, colours, sizes, page numbers
 _MOST_REPEATED = 1000  # columns of one value
-_BEYOND_VALUES = (b"<office:annotation", b"<draw:", b'"percentage"', b"-message ")
+_BEYOND_VALUES = (b"<office:annotation", b"<draw:", b'"percentage"', b"-message ", b"<text:a ", b"-list(")
 _CHECK = re.compile(rb"<(?:\w+:)?dataValidation\b([^<>]*)>")
 _SAID = re.compile(rb"\b(sqref|ref|promptTitle|prompt|errorTitle|error|tooltip)=(\"[^\"]*\"|'[^']*')")
 _LINK = re.compile(rb"<(?:\w+:)?hyperlink\b([^<>]*\btooltip=[^<>]*)>")
+_CAPTION, _TAG = re.compile(rb"(?s)<v:textbox\b[^>]*>(.*?)</v:textbox>"), re.compile(rb"<[^>]*>")
+_SHEET = re.compile(rb'<table:table\b[^>]*?\btable:name="([^"]*)"')
+_SHOWN_WITH_NUMBERS = re.compile(rb"<number:text>([^<]*[A-Za-z\x80-\xff]{4}[^<]*)</number:text>")
 _LITERAL = re.compile(r'"([^"]*)"')
 _NOT_COMPUTED = re.compile(rb"<f\b[^<>]*>([^<]*)</f>(?:<v\s*/>|<v></v>)?</c>")  # by the program that wrote it
+_SAYING = re.compile(rb'<f\b[^<>]*>([^<]*?(?:"|&quot;)[^<]*)</f><v>[^<]')  # a formula with a text in it
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")  # as Excel writes a line end
 
 
@@ -65,20 +74,20 @@ class Extras:
         self.by_row[row] += [" ".join(text.split()) for text in texts if text.strip()]
 
 
-def read(path: Path) -> tuple[dict[str, Extras], JsonObject]:
-    """What each sheet has, by its name, and the properties of the workbook; nothing of one that is damaged, and no
-    sheets of one in Excel's binary formats.
+def read(path: Path) -> tuple[dict[str, Extras], str, JsonObject]:
+    """What each sheet has, by its name, and the title and properties of the workbook; nothing of one that is damaged,
+    and no sheets of one in Excel's binary formats.
     """
-    about: JsonObject = {}
+    title, about = "", JsonObject()
     try:
         with Package(path, "spreadsheet", "xl/workbook.xml") as package:
             if package.has("content.xml"):
-                _, about = package.properties("meta.xml")
-                return dict(_of_opendocument(package)), about
-            _, about = package.title_and_properties()
-            return dict(_of_excel(package)) if package.main.lower().endswith(".xml") else {}, about
+                title, about = package.properties("meta.xml")
+                return dict(_of_opendocument(package)), title, about
+            title, about = package.title_and_properties()
+            return dict(_of_excel(package)) if package.main.lower().endswith(".xml") else {}, title, about
     except Unreadable:
-        return {}, about
+        return {}, title, about
 
 
 def _of_excel(package: Package) -> Iterator[tuple[str, Extras]]:
@@ -93,6 +102,7 @@ def _of_excel(package: Package) -> Iterator[tuple[str, Extras]]:
     extras = Extras()
     for named in workbook.iter(f"{_S}definedName"):
         extras.writer.omit("defined name", "" if "!" in (named.text or "") else f"{named.get('name')} {named.text}")
+        extras.writer.omit("defined name", named.get("comment", ""))
     for shown in _formats(package):
         extras.writer.omit("number format", " ".join(_LITERAL.findall(shown)))
     for sheet in workbook.iter(f"{_S}sheet"):
@@ -100,6 +110,9 @@ def _of_excel(package: Package) -> Iterator[tuple[str, Extras]]:
         if relation is not None and package.has(relation.part):
             package.omit_links(relation.part, extras.writer)
             for kind, part in package.related(relation.part).values():
+                if kind == "vmlDrawing" and package.has(part):
+                    captions = b" ".join(_CAPTION.findall(package.data(part)))
+                    extras.writer.omit("form control", _unescaped(_TAG.sub(b" ", captions)))
                 root = package.part(part, extras.writer) if kind in _READ else None
                 if root is not None and kind == "drawing":
                     _add_drawings(package, part, root, extras)
@@ -173,6 +186,8 @@ def _scan(sheet: bytes, percents: set[bytes], extras: Extras) -> None:
         extras.writer.omit("option of a field", _unescaped(options))
     for formula in _NOT_COMPUTED.findall(sheet):
         extras.writer.omit("formula without its value", _unescaped(formula))
+    for formula in _SAYING.findall(sheet):
+        extras.writer.omit("text in a formula", " ".join(_LITERAL.findall(_unescaped(formula))))
     if percents:
         styled = re.compile(
             rb'c r="([A-Z]+)(\d+)" s="(?:%s)"' % b"|".join(sorted(percents))
@@ -199,23 +214,53 @@ def _column(letters: bytes) -> int:
 
 
 def _of_opendocument(archive: Archive) -> Iterator[tuple[str, Extras]]:
-    if not any(mark in archive.data("content.xml") for mark in _BEYOND_VALUES):
+    extras, content = Extras(), archive.data("content.xml")
+    _add_pages(archive, extras)
+    styles = archive.data("styles.xml") if archive.has("styles.xml") else b""
+    extras.writer.omit("number format", _unescaped(b" ".join(_SHOWN_WITH_NUMBERS.findall(content + styles))))
+    if not any(mark in content for mark in _BEYOND_VALUES):
+        if first := _SHEET.search(content):
+            yield _unescaped(first[1]), extras
         return
     root = archive.xml("content.xml")
     checks = root.iter(f"{_TABLE}content-validation")
-    messages = {check.get(f"{_TABLE}name", ""): " ".join(_paragraphs(check)) for check in checks}
+    messages: dict[str, str] = {}
+    for check in checks:
+        titles = [said.get(f"{_TABLE}title", "") for said in check]
+        messages[check.get(f"{_TABLE}name", "")] = " ".join(filter(None, [*titles, *_paragraphs(check)]))
+        condition = check.get(f"{_TABLE}condition", "")
+        extras.writer.omit("option of a field", " ".join(_LITERAL.findall(condition)) if "-list(" in condition else "")
     for table in root.iter(f"{_TABLE}table"):
-        extras, row = Extras(), 0
+        row = 0
+        for link in table.iter(f"{_TEXT}a"):
+            extras.writer.omit("address of a link", unquote(link.get(_HREF, "")))
         for element in table.iter():
             if element.tag == f"{_TABLE}shapes":
-                _add_shapes(element, 0, extras)
+                _add_shapes(element, 0, extras, archive)
             elif element.tag == f"{_TABLE}table-row":
-                _add_cells(element, row, messages, extras)
+                _add_cells(element, row, messages, extras, archive)
                 row += _repeated(element, "rows")
         yield table.get(f"{_TABLE}name", ""), extras
+        extras = Extras()
 
 
-def _add_cells(element: Element, row: int, messages: dict[str, str], extras: Extras) -> None:
+def _add_pages(archive: Archive, extras: Extras) -> None:
+    """What stands above and below pages, without the fields in it; a word alone beside these is counted: "Page 7"."""
+    numbers: dict[str, None] = {}
+    for master in archive.optional_xml("styles.xml").iter(f"{_STYLE}master-page"):
+        for paragraph in (each for part in master for each in part.iter(f"{_TEXT}p")):
+            has_number = False
+            for child in [child for child in paragraph.iter() if child.tag in _PAGE_FIELDS]:
+                child.text, has_number = " ", True
+            text = " ".join("".join(paragraph.itertext()).split())
+            if len(_WORD.findall(text)) > has_number:
+                extras.on_pages[text] = None
+            elif has_number:
+                numbers[text] = None
+    extras.writer.omit("page number", " ".join(numbers))
+
+
+def _add_cells(element: Element, row: int, messages: dict[str, str], extras: Extras, archive: Archive) -> None:
     """messages: notes on what to enter, by name; each is taken by the first cell that has it."""
     column = 0
     for cell in element:
@@ -225,13 +270,17 @@ def _add_cells(element: Element, row: int, messages: dict[str, str], extras: Ext
         column += _repeated(cell, "columns")
         for annotation in cell.iter(f"{_OFFICE}annotation"):
             extras.add_comment(row, annotation.findtext(_CREATOR, ""), " ".join(_paragraphs(annotation)))
-        _add_shapes(cell, row, extras)
+        _add_shapes(cell, row, extras, archive)
 
 
-def _add_shapes(element: Element, row: int, extras: Extras) -> None:
+def _add_shapes(element: Element, row: int, extras: Extras, archive: Archive) -> None:
     for shape in element:
         if shape.tag.startswith(_DRAW):
             extras.add_drawing(row, _paragraphs(shape))
+            for chart in shape.iter(f"{_DRAW}object"):
+                member = posixpath.normpath(f"{chart.get(_HREF, '')}/content.xml")
+                root = archive.xml(member) if archive.has(member) else chart
+                extras.add_drawing(row, dict.fromkeys(text for text in _paragraphs(root) if _WORD.search(text)))
             for _ in shape.iter(f"{_DRAW}image"):
                 extras.writer.omit("picture")
             for said in (*shape.iter(f"{_SVG}title"), *shape.iter(f"{_SVG}desc")):

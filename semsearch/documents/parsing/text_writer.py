@@ -12,7 +12,7 @@ from semsearch.types import Document, Mark, Metadata, Omission
 
 MOST_HEADING = 300  # characters: every passage below it is stored with its heading
 MOST_PROPERTY = 2000  # characters of a description
-PROPERTIES = ("subject", "description", "keywords", "properties")
+PROPERTIES = ("workbook", "subject", "description", "keywords", "properties")
 """The names in metadata of what a file says about its text; the last one has those that people have named."""
 _CODE = re.compile(r"[0-9A-F]{8}-[0-9A-F]{4}-|0x[0-9A-F]{16}|\b[0-9A-F]{32}\b", re.I)  # that a program has written
 _WORD = re.compile(r"\w+")

@@ -28,10 +28,12 @@ _ABOUT = {
     "subject": (f"{_DC}subject",),
     "description": (f"{_DC}description",),
     "publisher": (f"{_DC}publisher",),
-    "contributor": (f"{_DC}contributor",),
+    "contributor": (f"{_DC}contributor", f"{_CORE}lastModifiedBy"),
     "rights": (f"{_DC}rights",),
     "keywords": (f"{_CORE}keywords", f"{_CORE}category", f"{_META}keyword"),
 }
+_NAMED = {"Status": f"{_CORE}contentStatus", "Version": f"{_CORE}version"}
+_NAMED |= {name: f"{_DC}{name.lower()}" for name in ("Identifier", "Source", "Coverage", "Relation")}
 _BY_PROGRAM = re.compile(r"(?:generated|created|exported) (?:by|using|with) [\w -]{1,40}$", re.I)  # no description
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")  # in descriptions of books
 
@@ -75,16 +77,17 @@ def parsed(data: bytes, kind: str, member: str) -> Element:
 def properties_in(root: Element) -> tuple[str, JsonObject]:
     """As `Archive.properties`, of their element."""
     values = {
-        "author": ", ".join(_said(root, f"{_DC}creator")),
+        "author": ", ".join(_said(root, f"{_META}initial-creator", f"{_DC}creator")),
         "date": on_one_line(root.findtext(f".//{_MODIFIED}") or root.findtext(f".//{_DC}date")),
     }
     for name, tags in _ABOUT.items():
         values[name] = ", ".join(text for text in _said(root, *tags) if not _BY_PROGRAM.match(text))
     about: JsonObject = {name: value for name, value in values.items() if value}
     own = {on_one_line(each.get(f"{_META}name")): on_one_line(each.text, MOST_PROPERTY) for each in root.iter(_OWN)}
+    own |= {name: ", ".join(_said(root, tag)) for name, tag in _NAMED.items()}
     if own := {name: text for name, text in own.items() if text}:
         about["properties"] = own
-    return on_one_line(root.findtext(f".//{_DC}title")), about
+    return on_one_line(": ".join(_said(root, f"{_DC}title"))), about  # of a book its subtitle, too
 
 
 def _said(root: Element, *tags: str) -> list[str]:

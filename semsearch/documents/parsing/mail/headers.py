@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from email._policybase import Compat32
 from email.message import Message
 
-from semsearch.documents.parsing.charset import labelled, storable
+from semsearch.documents.parsing.charset import labelled, named_in, storable
 
 HEAD_BYTES = 65536
 MOST_FIELDS = 100  # with one name
@@ -24,7 +24,6 @@ _USUAL = re.compile(
     re.I,
 )
 _SPACED = re.compile(rb"^([!-9;-~]+)[ \t]+:", re.M)  # RFC 5322, 4.5.3: obsolete
-_CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w.:-]{2,40})", re.I)
 _ENCODED = re.compile(r"=\?([^?\s*]{1,40})(?:\*[^?\s]{0,40})?\?([bq])\?(.*?)\?=", re.I | re.S)
 _ENCODING = "Content-Transfer-Encoding"
 _NO_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
@@ -46,9 +45,7 @@ class HeaderPolicy(Compat32):
 
 def policy_for(raw: bytes) -> HeaderPolicy:
     """The policy for a message, whose text names the character set that its headers may have too."""
-    charset = _CHARSET.search(raw)
-    name = charset[1].decode("ascii") if charset else HeaderPolicy.charset
-    return HeaderPolicy(charset=name)  # type: ignore[call-arg]  # a policy takes the names of its attributes
+    return HeaderPolicy(charset=named_in(raw) or HeaderPolicy.charset)  # type: ignore[call-arg]  # a policy takes the names of its attributes
 
 
 def split(raw: bytes) -> tuple[str, bytes]:

@@ -33,6 +33,7 @@ MOST_PARTS = 1000
 MOST_HEADER = 1000  # characters
 HALF = 0.5
 _PLAIN, _HTML, _CALENDAR = "text/plain", "text/html", "text/calendar"
+_RTF = "text/rtf"  # read as the file that it is
 _MESSAGES = {"message/rfc822", "message/global", "message/news"}
 _OF_PAGES = {"image": "picture", "audio": "embedded object", "video": "embedded object", "font": "embedded object"}
 _OF_PAGES |= {"css": "style", "javascript": "script", "x-javascript": "script"}
@@ -209,7 +210,7 @@ class _Place(NamedTuple):
 
 def _is_text(part: Message) -> bool:
     is_undivided = part.get_content_maintype() == "multipart" and not part.is_multipart()  # its boundary is missing
-    return is_undivided or part.get_content_maintype() == "text"
+    return is_undivided or (part.get_content_maintype() == "text" and part.get_content_type() != _RTF)
 
 
 def _children(part: Message) -> list[Message]:
@@ -282,7 +283,7 @@ def _file_name(part: Message) -> str:
         name = "message" if kind == "message/rfc822" else "attachment"
     if PurePath(name).suffix:
         return name
-    return name + (".eml" if kind == "message/rfc822" else mimetypes.guess_extension(kind) or "")
+    return name + ({"message/rfc822": ".eml", _RTF: ".rtf"}.get(kind) or mimetypes.guess_extension(kind) or "")
 
 
 def _readable(name: str, part: Message) -> str:
