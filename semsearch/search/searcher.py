@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 MOST_ROUNDS = 8  # of such searches of others
 DEEPEST = 1200  # candidates of each channel, read in 0.3 s; where they have too few documents, the others are searched
 LISTED = 3  # of the words and phrases that no passage has
+NO_MATCH = "no passage that may be a hit matches the regular expression; with (?i) before it, case does not matter."
 LIKE_A_TEXT = 30  # tokens of a query that is a vector or an example
 NO_STRENGTH = "Leave out min_strength.", "Leave out --min-strength."  # in Python, and at the command line
 
@@ -319,6 +320,8 @@ class Searcher:
             if self._matching is None or self._matching[0] != key:
                 ids = search.passage_patterns.matching(self._reader, query.grep, condition)
                 self._matching = key, ids
+            if not len(self._matching[1]):
+                return self._reader.allowed(None, ids=self._matching[1]), [NO_MATCH]
             allowed = self._reader.allowed(condition, must, ids=self._matching[1])
         if not must or allowed is None or len(allowed):
             return allowed, []

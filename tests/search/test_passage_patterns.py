@@ -46,6 +46,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 def test_only_passages_that_match_are_hits(index: Index, pattern: str, matching: set[str], mode: str) -> None:
     hits = index.search("upload steam 蒸汽棒 Düse", mode=mode, grep=pattern)  # type: ignore[arg-type]
     assert {hit.document for hit in hits} == matching
+    assert any("matches the regular expression; with (?i)" in warning for warning in hits.warnings) == (not matching)
 
 
 def test_other_filters_hold_beside_it(index: Index) -> None:
