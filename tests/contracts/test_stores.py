@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -514,6 +515,42 @@ def test_one_writer_at_a_time_and_readers_beside_it(place: Place, made: tuple[St
         assert reader.state().documents == 3
 
 
+def test_many_writers_store_their_documents_and_those_they_share_once(
+    place: Place, made: tuple[StoreWriter, Space]
+) -> None:
+    if not place.many_writers:
+        pytest.skip("a store of one writer at a time")
+    writer, space = made
+    failed: list[BaseException] = []
+
+    def write(number: int) -> None:
+        try:
+            with place.driver.open_writer(writer.reader.location) as own:
+                for step in range(4):
+                    shared = [entry(f"shared{n}", f"Shared text {n}. By all", metadata={"n": n}) for n in range(4)]
+                    mine = [entry(f"own{number}-{step}-{n}", f"Own text {n}. Of {number}") for n in range(3)]
+                    with own.transaction():
+                        assert own.put_sources([source("shared.md")])
+                        own.replace([*shared[:: -1 if number % 2 else 1], *mine], space.id)
+                    own.delete([f"own{number}-{step}-2"])
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(300)
+    assert failed == []
+    reader, documents = writer.reader, 4 + 4 + 3 * 4 * 2  # those of `made`, the shared ones, and two of each step
+    assert counts(reader) == {"documents": documents, "passages": 2 * documents, "vectors": {space.id: 2 * documents}}
+    assert len(list(reader.sources())) == 1
+    assert reader.verify(silent) == []
+    for uri in reader.document_ids(None):
+        first, second = reader.passage_ids([uri]).tolist()
+        assert second == first + 1
+
+
 def test_what_is_closed_says_so(place: Place, made: tuple[StoreWriter, Space]) -> None:
     writer, space = made
     reader = place.driver.open_reader(writer.reader.location)
@@ -882,6 +919,26 @@ def test_other_forms_of_a_word_are_found_and_marked_in_the_language_of_the_query
 def test_a_query_that_may_be_english_is_searched_for_as_it_is_cut(forms: StoreReader) -> None:
     (first, *_) = forms.passages(forms.lexical("painted village house", 5).ids)
     assert first.document == "en"
+
+
+FOLDED = {  # a text, and a query that writes its word in another way
+    "ligature": ("The ﬁnal ﬂow of the oﬃce.", "office"),
+    "Greek": ("Η ΑΘΉΝΑ είναι πρωτεύουσα", "αθηνα"),
+    "Arabic": ("الكِتَابُ الجَديدُ", "الكتاب"),
+    "kana": ("これはｶﾞﾗｽです", "ガラス"),
+    "emoji": ("Well done 👍🏽", "👍"),
+    "plain": ("Plain words of an engine.", "engine"),
+}
+
+
+def test_words_are_found_however_they_are_written(place: Place) -> None:
+    writer, space = place.new()
+    with writer:
+        writer.replace([entry(name, text) for name, (text, _) in FOLDED.items()], space.id)
+        for name, (_, query) in FOLDED.items():
+            assert name in {one.document for one in writer.reader.passages(writer.reader.lexical(query, 9).ids)}
+            assert len(writer.reader.allowed(None, [query]) or ()) > 0, name
+        assert writer.reader.verify(silent) == []
 
 
 # ---- facets, recipe, runs, spaces

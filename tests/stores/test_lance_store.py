@@ -57,35 +57,6 @@ def many(count: int) -> list[object]:
 # ---- many writers
 
 
-def test_many_writers_store_their_documents_and_those_they_share_once(made: tuple[LanceWriter, Space]) -> None:
-    writer, space = made
-    location, failed = writer.reader.location, list[BaseException]()
-
-    def write(number: int) -> None:
-        try:
-            with driver.open_writer(location) as own:
-                for step in range(4):
-                    shared = [entry(f"shared{n}", f"Shared text {n}. By all", metadata={"n": n}) for n in range(4)]
-                    mine = [entry(f"own{number}-{step}-{n}", f"Own text {n}. Of {number}") for n in range(3)]
-                    with own.transaction():
-                        assert own.put_sources([source("shared.md")])
-                        own.replace([*shared, *mine], space.id)
-                    own.delete([f"own{number}-{step}-2"])
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(300)
-    assert failed == []
-    reader = writer.reader
-    assert counts(reader) == {"documents": 4 + 3 * 4 * 2, "passages": 2 * 28, "vectors": {space.id: 56}}
-    assert len(list(reader.sources())) == 1
-    assert reader.verify(silent) == []
-
-
 def test_a_file_that_two_record_at_once_has_the_documents_of_both(made: tuple[LanceWriter, Space]) -> None:
     writer, space = made
     with driver.open_writer(writer.reader.location) as other:

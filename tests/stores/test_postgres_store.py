@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from helpers.postgres import missing, new_database
-from helpers.reading import counts, full_document, rows, titles, version
+from helpers.reading import full_document, rows, titles, version
 from helpers.stores import DIM, entry, source, vectors_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -267,40 +267,6 @@ def test_an_index_is_built_beside_the_one_that_searches_use(
 
 
 # ---- many writers
-
-
-def test_many_writers_store_their_documents_and_those_they_share_once(
-    made: tuple[PostgresWriter, Space], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    writer, space = made
-    location, failed = writer.reader.location, list[BaseException]()
-
-    def write(number: int) -> None:
-        try:
-            with driver.open_writer(location) as own:
-                for step in range(6):
-                    shared = [entry(f"shared{n}", f"Shared text {n}. By all", metadata={"n": n}) for n in range(8)]
-                    mine = [entry(f"own{number}-{step}-{n}", f"Own text {n}. Of {number}") for n in range(4)]
-                    with own.transaction():
-                        key = own.put_sources([source("shared.md")])[0]
-                        assert key
-                        own.replace([*shared[:: -1 if number % 2 else 1], *mine], space.id)
-                    own.delete([f"own{number}-{step}-3"])
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert failed == []
-    reader = writer.reader
-    assert counts(reader) == {"documents": 8 + 4 * 6 * 3, "passages": 2 * (8 + 72), "vectors": {space.id: 160}}
-    assert len(list(reader.sources())) == 1
-    assert reader.verify(silent) == []
-    ids = [reader.passage_ids([uri]).tolist() for uri in reader.document_ids(None)]
-    assert all(found == list(range(found[0], found[0] + len(found))) for found in ids)
 
 
 def test_a_passage_has_one_stable_id_on_every_machine(made: tuple[PostgresWriter, Space]) -> None:
