@@ -82,6 +82,11 @@ def test_headers_charts_links_and_choices_of_a_spreadsheet_are_read_or_named(tmp
         "option of a field": len("Amber"),
         "address of a link": len("x.org"),
     }
+    damaged = {"Object 1/content.xml": "<damaged", "styles.xml": "<damaged"}
+    members = {"mimetype": SPREADSHEET, "META-INF/manifest.xml": MANIFEST, "content.xml": content(body, "spreadsheet")}
+    zipped(tmp_path / "c.ods", {**members, **damaged})
+    assert one(tmp_path / "c.ods").text == "tea | [Lamp Choose]"
+    assert ("damaged part", 0) in one(tmp_path / "c.ods").omissions
     plain = f'<table:table table:name="S">{rows.replace(chart, "")}</table:table>'.replace("text:a", "text:span")
     members = {"mimetype": SPREADSHEET, "META-INF/manifest.xml": MANIFEST, "styles.xml": masters(page)}
     zipped(tmp_path / "b.ods", {"content.xml": content(plain, "spreadsheet"), **members})

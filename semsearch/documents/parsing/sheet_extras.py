@@ -11,6 +11,7 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from html import unescape
 from pathlib import Path
@@ -111,8 +112,9 @@ def _of_excel(package: Package) -> Iterator[tuple[str, Extras]]:
             package.omit_links(relation.part, extras.writer)
             for kind, part in package.related(relation.part).values():
                 if kind == "vmlDrawing" and package.has(part):
-                    captions = b" ".join(_CAPTION.findall(package.data(part)))
-                    extras.writer.omit("form control", _unescaped(_TAG.sub(b" ", captions)))
+                    with suppress(Unreadable):
+                        captions = b" ".join(_CAPTION.findall(package.data(part)))
+                        extras.writer.omit("form control", _unescaped(_TAG.sub(b" ", captions)))
                 root = package.part(part, extras.writer) if kind in _READ else None
                 if root is not None and kind == "drawing":
                     _add_drawings(package, part, root, extras)
@@ -216,8 +218,8 @@ def _column(letters: bytes) -> int:
 def _of_opendocument(archive: Archive) -> Iterator[tuple[str, Extras]]:
     extras, content = Extras(), archive.data("content.xml")
     _add_pages(archive, extras)
-    styles = archive.data("styles.xml") if archive.has("styles.xml") else b""
-    extras.writer.omit("number format", _unescaped(b" ".join(_SHOWN_WITH_NUMBERS.findall(content + styles))))
+    for data in (content, archive.data("styles.xml") if archive.has("styles.xml") else b""):
+        extras.writer.omit("number format", _unescaped(b" ".join(_SHOWN_WITH_NUMBERS.findall(data))))
     if not any(mark in content for mark in _BEYOND_VALUES):
         if first := _SHEET.search(content):
             yield _unescaped(first[1]), extras
@@ -244,10 +246,19 @@ def _of_opendocument(archive: Archive) -> Iterator[tuple[str, Extras]]:
         extras = Extras()
 
 
+def _part(archive: Archive, member: str, extras: Extras) -> Element:
+    """The root element of a part beside the cells; an empty one, and an omission, for a damaged one."""
+    try:
+        return archive.optional_xml(member)
+    except Unreadable:
+        extras.writer.omit("damaged part")
+        return Element("absent")
+
+
 def _add_pages(archive: Archive, extras: Extras) -> None:
     """What stands above and below pages, without the fields in it; a word alone beside these is counted: "Page 7"."""
     numbers: dict[str, None] = {}
-    for master in archive.optional_xml("styles.xml").iter(f"{_STYLE}master-page"):
+    for master in _part(archive, "styles.xml", extras).iter(f"{_STYLE}master-page"):
         for paragraph in (each for part in master for each in part.iter(f"{_TEXT}p")):
             has_number = False
             for child in [child for child in paragraph.iter() if child.tag in _PAGE_FIELDS]:
@@ -279,7 +290,7 @@ def _add_shapes(element: Element, row: int, extras: Extras, archive: Archive) ->
             extras.add_drawing(row, _paragraphs(shape))
             for chart in shape.iter(f"{_DRAW}object"):
                 member = posixpath.normpath(f"{chart.get(_HREF, '')}/content.xml")
-                root = archive.xml(member) if archive.has(member) else chart
+                root = _part(archive, member, extras) if archive.has(member) else chart
                 extras.add_drawing(row, dict.fromkeys(text for text in _paragraphs(root) if _WORD.search(text)))
             for _ in shape.iter(f"{_DRAW}image"):
                 extras.writer.omit("picture")
