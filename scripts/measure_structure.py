@@ -105,25 +105,26 @@ class Structure:
 
 def measure(root: Path) -> Structure:
     """Measure the checkout at `root`."""
-    trees = dict(_trees(root))
-    names = set(trees)
-    imports = [each for name, (path, tree) in trees.items() for each in _imports(name, path, tree, names)]
+    files = dict(_files(root))
+    nodes = {name: [*_nodes(ast.parse(path.read_text(encoding="utf-8")))] for name, path in files.items()}
+    names = set(files)
+    imports = [each for name, path in files.items() for each in _imports(name, path, nodes[name], names)]
     edges: dict[str, set[str]] = {name: set() for name in names}
     for each in imports:
         edges[each.module].update(names.intersection(each.targets) - {each.module})
-    functions = [node for _, tree in trees.values() for node in ast.walk(tree) if isinstance(node, Function)]
-    own = {name: tree for name, (_, tree) in trees.items() if name.split(".")[0] == "semsearch"}
-    methods = [(name, *each) for name, tree in own.items() for each in _methods(tree)]
+    functions = [node for every in nodes.values() for node, _ in every if isinstance(node, Function)]
+    own = {name: [node for node, _ in every] for name, every in nodes.items() if name.split(".")[0] == "semsearch"}
+    methods = [(name, *each) for name, every in own.items() for each in _methods(every)]
     stores = {(module, name): names for module, name, names in methods if module.startswith("semsearch.stores")}
     protocol = {key: names for key, names in stores.items() if key[1] in PROTOCOL}
     return Structure(
-        rooms={path.relative_to(root).as_posix(): _room(path) for path in {path.parent for path, _ in trees.values()}},
+        rooms={path.relative_to(root).as_posix(): _room(path) for path in {path.parent for path in files.values()}},
         classes={name: len(names) for _, name, names in methods},
         protocol=sum(map(len, protocol.values())),
         imports=imports,
         cycle=_cycle(edges),
         lengths=[(each.end_lineno or each.lineno) - each.lineno + 1 for each in functions],
-        anys=sum(isinstance(node, ast.Name) and node.id == "Any" for tree in own.values() for node in ast.walk(tree)),
+        anys=sum(isinstance(node, ast.Name) and node.id == "Any" for every in own.values() for node in every),
         lines={name: _lines((root / name).rglob("*.py")) for name in (*PACKAGES, "tests", "scripts")},
     )
 
@@ -135,43 +136,45 @@ def _room(folder: Path) -> Room:
     )
 
 
-def _methods(tree: ast.Module) -> Iterator[tuple[str, set[str]]]:
+def _methods(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, set[str]]]:
     """Every class, and the names of its public methods and properties."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ClassDef):
             names = {each.name for each in node.body if isinstance(each, Function)}
             yield node.name, {name for name in names if not name.startswith("_")}
 
 
-def _trees(root: Path) -> Iterator[tuple[str, tuple[Path, ast.Module]]]:
+def _files(root: Path) -> Iterator[tuple[str, Path]]:
     for folder, package in PACKAGES.items():
         for path in sorted((root / folder).rglob("*.py")):
             parts = [package, *path.relative_to(root / folder).with_suffix("").parts]
-            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            yield name, (path, ast.parse(path.read_text(encoding="utf-8")))
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def _nodes(tree: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
+    """Every node, and whether it stands in a function."""
+    waiting = [(tree, False)]
+    while waiting:
+        node, inside = waiting.pop()
+        yield node, inside
+        inside = inside or isinstance(node, Function)
+        waiting.extend((child, inside) for child in ast.iter_child_nodes(node))
 
 
 def _lines(paths: Iterable[Path]) -> int:
     return sum(path.read_bytes().count(b"\n") for path in paths)
 
 
-def _imports(name: str, path: Path, tree: ast.Module, names: set[str]) -> Iterator[Import]:
-    hidden = {
-        id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, Function)
-        for node in ast.walk(function)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-    }
+def _imports(name: str, path: Path, nodes: Iterable[tuple[ast.AST, bool]], names: set[str]) -> Iterator[Import]:
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(tree):
+    for node, hidden in nodes:
         if isinstance(node, ast.Import):
-            yield Import(name, tuple(alias.name for alias in node.names), id(node) in hidden)
+            yield Import(name, tuple(alias.name for alias in node.names), hidden)
         elif isinstance(node, ast.ImportFrom):
             above = ".".join(package.split(".")[: len(package.split(".")) + 1 - node.level]) if node.level else ""
             base = ".".join(part for part in (above, node.module) if part)
             inside = (f"{base}.{alias.name}" for alias in node.names)
-            yield Import(name, tuple(each if each in names else base for each in inside), id(node) in hidden)
+            yield Import(name, tuple(each if each in names else base for each in inside), hidden)
 
 
 def _cycle(edges: Mapping[str, set[str]]) -> list[str]:
