@@ -165,9 +165,20 @@ class Searcher:
         more = query.more or query.less or query.like or has_vector
         if query.mode == "keyword" or more or not (self._space.has_encoder and query.text):
             return query
-        if detection.is_readable(query.text, self._languages()):
+        if detection.is_readable(query.text, self._languages()) or self._is_said(query.text):
             return query
         return replace(query, mode="keyword")
+
+    def _is_said(self, text: str) -> bool:
+        """Whether a passage that the encoder reads has all words of the text: names and terms are like many languages.
+
+        Its letters may be those of another language, not its script.
+        """
+        if not detection.likely(text, languages := self._languages()):
+            return False
+        with self._reader.snapshot():
+            having = self._reader.passages(sorted(self._reader.lexical(text, LISTED).complete))
+        return any(detection.is_readable(passage.text, languages) for passage in having)
 
     def _languages(self) -> Sequence[str]:
         """Those that the encoder states; an index that an older version built does not have them on record."""
@@ -217,7 +228,7 @@ class Searcher:
         recorded = state.space.null_distribution
         null, asked_in = self._extended.get(recorded, recorded), None
         if null is not None and not detection.is_readable(text, null.languages):
-            asked_in = null_queries.languages() & {detection.language(text)}
+            asked_in = null_queries.languages() & {detection.language(text)} & {*(self._languages() or detection.NAMES)}
         if (null is None or asked_in) and not self._unmeasurable:
             try:
                 measured = null_queries.measure(self._reader, state.space, self.queries.encoder, asked_in)

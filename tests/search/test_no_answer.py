@@ -42,7 +42,11 @@ def test_a_number_that_a_passage_has_finds_it(notes: Index, query: str, document
 
 
 @pytest.mark.parametrize(
-    "query", ["oil the chain of my bicycle every 250 km", "servicing the boiler: 2.1 bar in October"]
+    "query",
+    [
+        *("oil the chain of my bicycle every 250 km", "servicing the boiler: 2.1 bar in October"),
+        *("bicycle chain 250km", "cartridge of the printer, 750ml"),  # quantities
+    ],
 )
 def test_a_number_beside_what_a_question_is_about_changes_nothing(notes: Index, query: str) -> None:
     results = notes.search(query)

@@ -76,6 +76,16 @@ def test_a_minimum_strength_leaves_out_hits_with_few_of_the_words(notes: Index, 
     assert not notes.search("Wie hoch ist der höchste Berg in den Alpen?", min_strength=0.1)
 
 
+def test_words_of_a_passage_that_is_read_are_read(notes: Index) -> None:
+    title, german, chinese = "Inline script metadata", "Teig in den heißen Ofen", "个人所得税"
+    assert notes.search(title).plan["encoded"] == 0  # three words alone are like Slovenian
+    notes.add([Document("pep", "Inline script metadata: how a script says which packages it needs to run.")])
+    notes.add([Document("terms", "In Chinese the tax that a person has to pay on income is called 个人所得税 by all.")])
+    first = notes.search(title)[0]
+    assert first.document == "pep" and first.strength is not None and first.scores["cosine"] > 0
+    assert {notes.search(words).plan["encoded"] for words in (german, chinese)} == {0}
+
+
 def test_every_query_of_a_batch_is_judged_by_itself(notes: Index) -> None:
     german, english = notes.search([Query(GERMAN), Query("how long does the dough rest")])
     assert german[0].strength is None and german.warnings

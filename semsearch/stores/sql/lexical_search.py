@@ -38,6 +38,7 @@ POSTINGS = 20_000  # beyond ALWAYS, rarest first, until the words occur in this 
 MOST_GRAMS = 8  # short CJK runs that are looked up
 ENGLISH = "en"
 SHORTEST_NAME = 3  # characters of a number that names something; a shorter one counts
+MEASURE = re.compile(r"\d+(?:[km]?[glm]|mcg|[cd][lm]|k?wh?|k?v|[kmg]?hz|[kmgt]b|k?cal|min|h)", re.IGNORECASE)  # 75g
 NAMED = 0.4  # a number and two other words: "invoice roof 4711"
 MOST_CORRECTED = 4  # words of a query: 20 ms each at 100,000 known words
 
@@ -287,11 +288,10 @@ def _of_trigrams(matching: Matching[P], runs: Sequence[str]) -> float:
 def _absent_names(matching: Matching[P], counts: Mapping[str, int], whole: float) -> tuple[str, ...]:
     """The words with digits that no passage has, where they are NAMED of the information of a query or more.
 
-    Other words may be said in another way; a number is in a passage or it is not.
+    Other words may be said in another way, and so may a quantity; a number is in a passage or it is not.
     """
-    absent = [
-        word for word, n in counts.items() if not n and len(word) >= SHORTEST_NAME and any(map(str.isdigit, word))
-    ]
+    numbers = [word for word in counts if any(map(str.isdigit, word)) and not MEASURE.fullmatch(word)]
+    absent = [word for word in numbers if not counts[word] and len(word) >= SHORTEST_NAME]
     return tuple(absent) if len(absent) * bm25.idf(matching.size("passages_fts"), 0) >= NAMED * whole else ()
 
 
