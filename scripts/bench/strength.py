@@ -13,7 +13,9 @@ other figures are reports. Man pages are those of scripts.bench.languages: the l
 the twenty questions on daily life of tests/fixtures/questions/unanswerable.tsv have no answer in any of them. `--few`
 deals the sample's 55 answering notes into five folders, whose foreign questions are those of the other notes, and 36
 man pages of each of eight languages into three, which are asked the twenty, and the lines of the next folder's pages.
-The twenty are asked of three collections as well.
+Folders of a dozen notes in five languages are asked what they answer, and what is near their subjects, in their own
+language and in English (tests/fixtures/questions/notes.tsv, which nothing was chosen on). The twenty are asked of four
+collections as well.
 
 "At best" says what no level of strength can better: the least share of own questions without a good match over all
 levels that accept at most so many of the foreign ones, chosen on these very questions. The area under the ROC curve is
@@ -57,7 +59,7 @@ QUESTIONS = {"peps": ASKED / "peps.tsv", "httpd": ASKED / "httpd.tsv", "sample":
 CHOSEN_ON = ("scifact train", "medquad", "peps")
 LANGUAGES = ("en", "de", "fr", "es", "it", "nl", "pl", "pt", "ru", "zh", "ja", "ko", "ar")
 DEALT = ("ar", "zh", "fr", "de", "ja", "ko", "ru", "es")  # into folders
-DAILY = ("sample", "scifact", "httpd")  # asked the questions on daily life
+DAILY = ("sample", "medquad", "scifact", "httpd")  # asked the questions on daily life
 FOREIGN = 200
 MOST_ACCEPTED, MOST_IN_LANGUAGES = 0.1, 0.12  # the goals for foreign questions
 DEPTH = 50  # hits of a question: the strongest one may be none of the first ten where it is weak
@@ -234,9 +236,30 @@ def in_few(encoder: Encoder, home: Path) -> Iterator[Row]:
             strangers.append(both[0])
             neighbours.append(both[1])
     yield from (_together(strangers), _together(neighbours))
+    by_folder = [_dealt(documents, multilingual, *asked) for documents, *asked in written()]
+    yield from map(_together, zip(*by_folder, strict=True))
     for name in DAILY:
         with index(name, encoder, home) as opened:
-            yield measure(opened, Questions(f"{name}, daily life", "", {}, {}), daily("en"), [])
+            *_, own = questions(name, opened)
+            yield replace(measure(opened, own, daily("en"), []), name=f"{name}, daily life")
+
+
+def written() -> Iterator[tuple[list[Document], tuple[Questions, list[str]], tuple[Questions, list[str]]]]:
+    """Folders of twelve notes, one a language, with own and foreign questions in that language, and in English."""
+    lines = [line.split("\t") for line in (ASKED / "notes.tsv").read_text(encoding="utf-8").splitlines()[1:]]
+    for language in dict.fromkeys(line[0] for line in lines):
+        there = [line[1:] for line in lines if line[0] == language]
+        documents = [Document(note, text, title=title) for asked_in, note, title, text in there if not asked_in]
+        own, in_english = (_asked(there, asked_in) for asked_in in (language, "en"))
+        yield documents, own, in_english
+
+
+def _asked(lines: Sequence[Sequence[str]], language: str) -> tuple[Questions, list[str]]:
+    """The questions in a language that a note answers, and those that none does."""
+    asked = {text: note for asked_in, note, _, text in lines if asked_in == language}
+    qrels = {text: {note: 1} for text, note in asked.items() if note}
+    name = "twelve notes" + ", asked in English" * (language == "en")
+    return Questions(name, "", {text: text for text in qrels}, qrels), [one for one in asked if one not in qrels]
 
 
 def _dealt(documents: Sequence[Document], encoder: Encoder, *asked: tuple[Questions, Sequence[str]]) -> list[Row]:
