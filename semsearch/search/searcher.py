@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 MOST_ROUNDS = 8  # of such searches of others
 DEEPEST = 1200  # candidates of each channel, read in 0.3 s; where they have too few documents, the others are searched
 LISTED = 3  # of the words and phrases that no passage has
+SAID = 3  # passages that are looked at for all words of a query in an unread language
 NO_MATCH = "no passage that may be a hit matches the regular expression; with (?i) before it, case does not matter."
 LIKE_A_TEXT = 30  # tokens of a query that is a vector or an example
 NO_STRENGTH = "Leave out min_strength.", "Leave out --min-strength."  # in Python, and at the command line
@@ -177,7 +178,7 @@ class Searcher:
         if not detection.likely(text, languages := self._languages()):
             return False
         with self._reader.snapshot():
-            having = self._reader.passages(sorted(self._reader.lexical(text, LISTED).complete))
+            having = self._reader.passages(sorted(self._reader.lexical(text, SAID).complete))
         return any(detection.is_readable(passage.text, languages) for passage in having)
 
     def _languages(self) -> Sequence[str]:
