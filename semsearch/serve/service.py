@@ -36,7 +36,7 @@ T = TypeVar("T")
 LESS = "Ask for less at once."
 READERS, WRITERS = 8, 4  # threads: a search never waits for a write
 WRITING = "semsearch.indexing.writer", "semsearch.stores.local.writer", "filelock"  # no first write waits for them
-SOON = 0.05  # seconds: only for what takes longer, it is watched whether its client goes away
+SOON = 0.25  # seconds: only for what takes longer, it is watched whether its client goes away
 SEARCHERS = max(2, cores())  # more would only take the interpreter from each other
 
 
