@@ -39,8 +39,8 @@ pages = {
 }
 chosen = st.navigation(list(pages.values()), position="hidden")
 st.session_state[index_picker.PAGE] = chosen.url_path
-if (path := navigation.next_page()) is not None:
-    st.switch_page(pages[path], query_params=index_picker.parameters(path))
+if page := navigation.next_page():
+    st.switch_page(pages[page[0]], query_params=index_picker.parameters(page[0]) | page[1])
 index_picker.settle(chosen.url_path)
 with st.container(key="rail"):
     for entries in navigation.GROUPS.values():

@@ -25,10 +25,8 @@ def show() -> None:
         _watch()
     elif ended or past:
         failed = any(job.state == "failed" for job in ended)
-        icon = "error" if failed else "task_alt" if ended else "history"
-        with st.popover(
-            "Failed" if failed else "Done" if ended else "Jobs", icon=f":material/{icon}:", type="tertiary"
-        ):
+        label, icon = ("Failed", "error") if failed else ("Done", "task_alt") if ended else ("Jobs", "history")
+        with st.popover(label, icon=f":material/{icon}:", type="tertiary"):
             _past(ended, past)
 
 
@@ -82,9 +80,8 @@ def _past(ended: list[jobs.Job], past: list[jobs.Job]) -> None:
             alert, icon = (text.warning, "warning") if outcome.problems else (text.success, "check")
             alert(said, icon=f":material/{icon}:")
             if file := outcome.file:
-                row.download_button(
-                    "Download", file.read_bytes, file.name, key=f"get {job.key}", icon=":material/download:"
-                )
+                key = f"get {job.key}"
+                row.download_button("Download", file.read_bytes, file.name, key=key, icon=":material/download:")
         hint, key = "Dismiss this message.", f"put away {job.key}"
         widgets.button("Close", "close", jobs.dismiss, (job.key,), place=row, key=key, hint=hint, kind="tertiary")
     for job in past:

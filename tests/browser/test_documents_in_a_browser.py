@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
 from chromium import SAMPLE, buttons, downloaded, needs_chromium, text, until
+from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -66,6 +67,20 @@ def press(browser: Any, label: str) -> None:
     until(pressed)
 
 
+def test_a_title_in_the_table_opens_the_reader_and_back_leads_to_the_table(browser: Any, server: str) -> None:
+    opened(browser, server, title="diesel")
+    table = until(lambda: browser.find_elements(By.CSS_SELECTOR, "[data-testid='stDataFrame'] canvas"))[0]
+    box = table.rect
+    first_title = int(box["x"] + 60), int(box["y"] + 52)  # behind the boxes to tick, below the names of the columns
+    hand = ActionChains(browser)
+    hand.w3c_actions.pointer_action.move_to_location(*first_title).click()
+    hand.perform()
+    until(lambda: "open=notes" in browser.current_url)
+    until(lambda: "diesel" in until(lambda: browser.find_elements(By.CSS_SELECTOR, ".reader header"))[0].text)
+    browser.back()
+    until(lambda: "1 document. Click a title" in text(browser))
+
+
 @pytest.mark.long
 def test_a_folder_is_added_with_options_and_its_outcome_is_told(browser: Any, server: str, tmp_path: Path) -> None:
     (tmp_path / HOSTILE.replace("/", "")).write_text("# About zeppelins\n\nThey float.\n", encoding="utf-8")
@@ -84,7 +99,7 @@ def test_a_folder_is_added_with_options_and_its_outcome_is_told(browser: Any, se
     until(lambda: "1 added; " in text(browser))
     until(lambda: "1 skipped file: reasons" in text(browser))
     opened(browser, server, title="zeppelins")
-    assert "1 document. Tick rows" in text(browser)
+    assert "1 document. Click a title" in text(browser)
     assert browser.title != "owned"
 
 

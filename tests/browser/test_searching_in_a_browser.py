@@ -104,9 +104,18 @@ def test_no_value_of_the_metadata_and_no_file_name_is_markup(browser: Any, serve
 def test_a_pdf_opens_at_its_page_with_its_passage_in_view(browser: Any, server: str) -> None:
     ask(browser, server, "zeppelin hydrogen")
     until(lambda: "paper.pdf · page 2" in text(browser))
-    click(browser, ".hit .title")
-    picture = until(lambda: browser.find_elements(By.CSS_SELECTOR, "img[alt='page 2 of 3']"))[0]
-    until(lambda: picture.get_property("naturalWidth") == 1400)
+    size = {"width": 1440, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    try:
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        click(browser, ".hit .title")
+        until(lambda: browser.find_elements(By.CSS_SELECTOR, ".reader .sheet"))
+        top = "return document.querySelector('.reader .frame').getBoundingClientRect().top"
+        before = browser.execute_script(top)
+        picture = until(lambda: browser.find_elements(By.CSS_SELECTOR, "img[alt='page 2 of 3']"))[0]
+        until(lambda: picture.get_property("naturalWidth") == 1400)
+        assert abs(browser.execute_script(top) - before) <= 8
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     in_view = """
         const mark = document.querySelector(".passage.whole mark").getBoundingClientRect();
         let box = document.querySelector(".passage.whole");
@@ -200,6 +209,27 @@ def test_hits_are_read_with_the_keyboard_alone_chosen_and_saved(browser: Any, se
     assert saved.read_text(encoding="utf-8").count("\nnotes") == 0 and "2,notes," in saved.read_text(encoding="utf-8")
     press(Keys.ESCAPE)
     until(lambda: browser.switch_to.active_element.get_attribute("aria-label") == "What are you looking for?")
+
+
+def test_a_search_is_saved_under_a_name_with_the_keyboard_and_listed_once(browser: Any, server: str) -> None:
+    ask(browser, server, "steam engine")
+    for address in ("?n=notes&q=steam+engine", "?q=steam+engine&n=notes"):
+        browser.get(f"{server}/{address}")
+        until(lambda: "encoded in" in text(browser))
+    until(lambda: [each.click() or each for each in buttons(browser, "Save")])
+    browser.switch_to.active_element.send_keys("Steam", Keys.ENTER)
+    until(lambda: browser.switch_to.active_element.text == "Save")  # nothing asks for a name again
+    assert not browser.find_elements(By.CSS_SELECTOR, "dialog[open]")
+    browser.get(f"{server}/?n=notes")
+    until(lambda: "Saved searches" in text(browser))
+    listed = [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".start a")]
+    assert (listed.count("steam engine"), listed.count("Steam")) == (1, 1)
+
+
+def test_an_invalid_filter_is_told_in_place_of_the_grey_lines(browser: Any, server: str) -> None:
+    browser.get(f"{server}/?n=notes&q=engine&where=kint+%3D+1")
+    until(lambda: "No field is called" in text(browser))
+    assert not browser.find_elements(By.CSS_SELECTOR, ".skeleton")
 
 
 @pytest.mark.long

@@ -32,7 +32,7 @@ def test_an_index_is_encoded_again_with_another_encoder(home: Path) -> None:
     page = reembed(shown(n="notes"), "hashing", keep=True)
     assert ended("notes") == "done"
     page = again(page)
-    assert "2 passages are encoded with hashing, 2 of them just now. Kept: hashing." in said(page)
+    assert "2 passages are encoded with hashing, 2 of them now. Kept: hashing." in said(page)
     captions = "\n".join(each.value.replace("\\", "") for each in page.caption)
     assert "hashing, 256 dimensions" in captions
     assert "Kept to compare: hashing, 64 dimensions" in captions and "vectors of 2 of 2 passages" in captions

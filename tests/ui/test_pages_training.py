@@ -276,7 +276,7 @@ def test_the_methods_are_read_without_pytorch_in_the_server() -> None:
 def test_a_run_that_is_done_leads_to_its_index_and_its_export(home: Path, begun: list[list[str]]) -> None:
     folder = run(home / "models" / "mine", result={"score": 71.25, "step": 20, "steps": 100, "measure": "MRR"})
     page = shown("Train")
-    assert "Best score 71.25, reached at step 20" in said(page)
+    assert "Best score 71.25, at step 20" in said(page)
     page = click(page, "Export it")
     assert page.selectbox(key="export.model").value == str(folder)
     page = click(shown("Train"), "Create an index with it")

@@ -68,9 +68,8 @@ def _side_by_side(drawn: Mapping[str, tuple[charts.Chart, Cells]], texts: Sequen
     every = list(drawn.items())
     for start in range(0, len(every), 2):
         places = st.columns(2) if half or len(every) > 1 else [st.container()]
-        for at, (place, (name, (chart, cells))) in enumerate(
-            zip(places, every[start : start + 2], strict=False), start
-        ):
+        row = zip(places, every[start : start + 2], strict=False)
+        for at, (place, (name, (chart, cells))) in enumerate(row, start):
             key = f"{'apart' if half else 'map'}-{at}"
             chart_files.show(chart, key, name, chart_files.matrix_rows(cells, texts), place=place, clicked=_choose)
 

@@ -92,9 +92,8 @@ def _delete(saved: Mapping[str, JsonObject]) -> None:
     """Runs are chosen, and deleted by a second click."""
     labels = {name: Row(name, run, {}).label for name, run in saved.items() if not name.startswith(runs.UNSAVED)}
     with st.expander("Delete runs"):
-        chosen = st.multiselect(
-            "Runs", list(labels), format_func=labels.__getitem__, key=CHOSEN, placeholder="Choose runs"
-        )
+        named = labels.__getitem__
+        chosen = st.multiselect("Runs", list(labels), format_func=named, key=CHOSEN, placeholder="Choose runs")
         label, hint = f"Delete {len(chosen)}" if chosen else "Delete", "Their files are deleted for good."
         widgets.button(label, "delete", _remove, (chosen,), hint=hint, off=not chosen)
 

@@ -56,9 +56,8 @@ def _listed(name: str, index: Index, similar: list[Copies]) -> None:
     hint = "Near copies can differ in a number or a name: look at them."
     sure = line.checkbox("All of them", key="sure copies", help="Tick this to remove all of them.")
     label, off = f"Remove {len(rows):,}", jobs.busy(name)
-    widgets.button(
-        label, "delete", _remove, (name, spared), place=line, key="all copies", hint=hint, off=off or not sure
-    )
+    args, not_yet = (name, spared), off or not sure
+    widgets.button(label, "delete", _remove, args, place=line, key="all copies", hint=hint, off=not_yet)
     tables.downloads(f"{name}-copies", list(map(asdict, similar)), rows, place=line)
     st.caption(STAYS)
     for at, row in enumerate(widgets.page_of(rows, SHOWN, "copies page", width=160)):

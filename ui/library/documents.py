@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import PurePosixPath
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from semsearch import Index
+from semsearch import Index, SemsearchError
 from semsearch.analysis import day_of
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
@@ -39,8 +42,8 @@ STATE_HELP = """
 - no text: nothing in it can be found
 """
 COLUMNS = {  # all of them, in order
+    "title": None,  # buttons
     "id": tables.MEDIUM,
-    "title": tables.MEDIUM,
     "state": st.column_config.TextColumn(help=STATE_HELP),
     "passages": tables.COUNT,
     "size": tables.TEXT_BYTES,
@@ -89,9 +92,14 @@ def _documents(name: str, index: Index, total: int) -> None:
     ids = widgets.page_of(matching, ROWS, "page", bind=URL, width=160)
     per_page = f", {ROWS} a page" if len(matching) > ROWS else ""
     key = f"table {name} {ids[0]} {filters} {index.version}"
-    tables.select(rows(index, ids), COLUMNS, key, lambda ticked: choose(ids, ticked), many=True)
+    click = partial(_read, name, ids)
+    title: Any = st.column_config.ButtonColumn(
+        width="large", help="Opens it", alignment="left", type="tertiary", on_click=click, key="read"
+    )
+    shown = [row | {"title": tables.literal(row["title"])} for row in rows(index, ids)]
+    tables.select(shown, {**COLUMNS, "title": title}, key, lambda ticked: choose(ids, ticked), many=True)
     row = widgets.row()
-    row.caption(f"{count(len(matching), 'document')}{per_page}. Tick rows to read, tag, export or delete them.")
+    row.caption(f"{count(len(matching), 'document')}{per_page}. Click a title to read, tick rows to tag or delete.")
     hint = "As a file that a spreadsheet opens without running a formula: the chosen ones, or all pages of the table."
     if "chosen" in st.session_state:
         st.session_state["chosen"] = [each for each in st.session_state["chosen"] if each in ids]
@@ -102,6 +110,15 @@ def _documents(name: str, index: Index, total: int) -> None:
     _selected(name, chosen, matching if len(matching) < total else [])
     if len(chosen) == 1:
         passages.show(name, chosen[0])
+
+
+def _read(name: str, ids: Sequence[str]) -> None:
+    """The document of the clicked row, in the reader."""
+    with messages.refusing():
+        passages_ = pool.index(name).passages(ids[st.session_state["read"]["row"]])
+        if not passages_:
+            raise SemsearchError("It has no text, so there is nothing to read.")
+        navigation.go_on("", open=f"{name}/{passages_[0]['id']}")
 
 
 def _filters() -> tuple[str, str, str, str]:
@@ -147,8 +164,8 @@ def rows(index: Index, ids: Sequence[str]) -> list[JsonObject]:
 def _row(document: JsonObject, state: str) -> JsonObject:
     mtime, metadata = document["mtime"], document["metadata"].items()
     return {
-        "id": document["id"],
         "title": _title(document),
+        "id": document["id"],
         "state": STATES.get(state, "") if document["passages"] else "no text",
         "passages": document["passages"],
         "size": document["size"],
@@ -159,10 +176,10 @@ def _row(document: JsonObject, state: str) -> JsonObject:
 
 
 def _title(document: JsonObject) -> str:
-    """The title; of a record without one, its file and what it is called there."""
+    """The title, or the name of its file; of a record without one, its file and what it is called there."""
     id_, path = str(document["id"]), document["path"]
     if document["title"] or not path or path == id_:
-        return str(document["title"] or "")
+        return str(document["title"] or PurePosixPath(id_).name)
     return f"{path} · {id_.removeprefix(path).lstrip('#')}"
 
 

@@ -52,12 +52,10 @@ def _card(name: str, *, current: bool) -> None:
     last = (info["last_run"] or {}).get("at", "")[:16].replace("T", " ")
     health = "being written" if jobs.busy(name) else f"updated {last} UTC" if last else "never updated from a folder"
     skipped, lacking = len((info["last_run"] or {}).get("skipped", ())), info["passages"] - space["vectors"]
-    wrong = [f"{count(skipped, 'file')} skipped"] * bool(skipped) + [f"{count(lacking, 'passage')} not encoded"] * (
-        lacking > 0
-    )
-    messages.caption(
-        f"{count(info['documents'], 'document')}, {count(info['passages'], 'passage')}, {size(info['bytes'])}"
-    )
+    wrong = [f"{count(skipped, 'file')} skipped"] if skipped else []
+    wrong += [f"{count(lacking, 'passage')} not encoded"] if lacking > 0 else []
+    documents, passages = count(info["documents"], "document"), count(info["passages"], "passage")
+    messages.caption(f"{documents}, {passages}, {size(info['bytes'])}")
     messages.caption(f"{space['encoder']['name']}{_read(pool.state(index), index)} · {_backend(space)}")
     messages.caption(" · ".join([health, *(wrong or ["nothing skipped"] * bool(last))]))
 

@@ -26,9 +26,7 @@ def form(name: str, info: JsonObject) -> None:
     with place.form(f"reembed {name}", border=False):
         if begun is not None:
             there = f"{begun['vectors']:,} of {count(info['passages'], 'passage')}"
-            st.markdown(
-                f"Not finished: {plain(begun['encoder']['name'])} has encoded {there}. Begin it again to go on."
-            )
+            st.markdown(f"Not finished: {plain(begun['encoder']['name'])} has encoded {there}. Begin again to go on.")
         names = list(dict.fromkeys([*([begun["reference"]] if begun else []), *encoder_picker.local_names()]))
         hint = "Or the folder of a model, hf:owner/name, or MODEL#TEMPLATE, such as ~/bert#cot-bert."
         encoder_picker.box("Encoder", names, f"reembed.encoder {name}", hint, index=0 if begun else None)
@@ -61,9 +59,7 @@ def _begin(name: str) -> None:
 
 
 def _outcome(report: ReembedReport) -> jobs.Outcome:
-    said = (
-        f"{count(report.passages, 'passage')} are encoded with {report.encoder}, {report.encoded:,} of them just now."
-    )
+    said = f"{count(report.passages, 'passage')} are encoded with {report.encoder}, {report.encoded:,} of them now."
     said += f" The unfinished vectors of {report.replaced} were removed." if report.replaced else ""
     said += f" Kept: {', '.join(report.kept)}." if report.kept else ""
     said += " Compact frees the disk space of the vectors that were removed." if report.removed else ""

@@ -21,9 +21,8 @@ def show(index: Index) -> None:
     if rows := _rows(pool.state(index), index):
         _skipped(rows)
     if rows := _left_out(pool.state(index), index):
-        with st.expander(
-            f"Left out of {count(len(rows), 'file')}: navigation, scripts …", icon=":material/content_cut:"
-        ):
+        label = f"Left out of {count(len(rows), 'file')}: navigation, scripts …"
+        with st.expander(label, icon=":material/content_cut:"):
             st.caption(f"{min(len(rows), MOST):,} of {len(rows):,}")
             tables.show(rows[:MOST], {"left out": tables.WIDE})
             columns = ["what", "letters", "left out"]
@@ -39,9 +38,8 @@ def _skipped(rows: Sequence[JsonObject]) -> None:
         matching = [row for row in rows if not why or reason_kind(row["why"]) in why]
         for word in words.casefold().split():
             matching = [row for row in matching if word in f"{row['what']} {row['why']}".casefold()]
-        st.caption(
-            f"{len(matching):,} of {len(rows):,}" + (f", the first {MOST:,} shown" if len(matching) > MOST else "")
-        )
+        shown = f", the first {MOST:,} shown" if len(matching) > MOST else ""
+        st.caption(f"{len(matching):,} of {len(rows):,}{shown}")
         tables.show(matching[:MOST], {"why": tables.WIDE})
         tables.download(f"CSV ({len(matching):,})", "skipped.csv", lambda: tables.to_csv(matching, ["what", "why"]))
 

@@ -29,9 +29,8 @@ def controls(name: str, info: JsonObject, row: DeltaGenerator) -> None:
     widgets.button("Update", "sync", _update, args, place=row, key="update", hint=hint, off=off)
     with row.popover("Sources", icon=":material/folder_open:"):
         _sources(info, sources)
-        st.toggle(
-            "Keep deleted files in the index", key="keep gone", help="Their documents stay (--no-prune).", disabled=off
-        )
+        hint = "Their documents stay (--no-prune)."
+        st.toggle("Keep deleted files in the index", key="keep gone", help=hint, disabled=off)
         line = widgets.row()
         hint = "Looks at the same files and shows what an update would do (--dry-run). Nothing is written."
         args = (name, "Preview of an update", SyncOptions(dry_run=True))

@@ -73,9 +73,8 @@ def _form(name: str, index: Index) -> None:
         matching = _matching(pool.state(index), words, index)
         more = len(matching) - OFFERED
         hint = f"{more:,} more match: type more words above." if more > 0 else None
-        widgets.several(
-            "Documents", matching[:OFFERED], "label.documents", place=left, placeholder="Choose some", help=hint
-        )
+        offered, empty = matching[:OFFERED], "Choose some"
+        widgets.several("Documents", offered, "label.documents", place=left, placeholder=empty, help=hint)
         hint = "One on each line. A line with a tab is a text and its own label, as copied from a spreadsheet."
         right.text_area("Or texts", key="label.texts", height=122, help=hint)
         label = left.text_input("Their label", key="label.label", placeholder="e.g. kitchen")
@@ -141,9 +140,8 @@ def _labelled(name: str, assigned: dict[str, Label], accuracy: LabelAccuracy) ->
     messages.caption(summary(assigned, accuracy))
     every = rows(assigned)
     counted = {label: sum(row["label"] == label for row in every) for label in (*accuracy.by_label, NONE)}
-    shown = st.selectbox(
-        "Show", [ALL, *(label for label, many in counted.items() if many)], key="label.show", width=220
-    )
+    used = [label for label, many in counted.items() if many]
+    shown = st.selectbox("Show", [ALL, *used], key="label.show", width=220)
     some = [row for row in every if shown in (ALL, row["label"])]
     tables.show(widgets.page_of(some, LISTED, f"label page {shown}", width=160), COLUMNS)
     line = widgets.row()

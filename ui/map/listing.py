@@ -57,6 +57,8 @@ def _passage(name: str, on: Points, row: int) -> None:
     with st.container(border=True):
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
         top.caption(plain(f"{on.sample.documents[row]} · #{on.sample.ids[row]}"), width="content")
+        there = {index_picker.KEY: name, "open": f"{name}/{on.sample.ids[row]}"}
+        navigation.link("", there, label="Open", icon="chrome_reader_mode", place=top)
         _search_link(top, name, on, [row], "Search for more like this", "")
         st.html(highlight.passage(f"{text[: highlight.shown(text, 0)[1]]} …" if cut else text))
 

@@ -88,9 +88,8 @@ def _begin() -> None:
         name = state["export.name"].strip() or f"{_default_name(model)}-{dtype}"
         if Path(name).name != name or name.startswith((".", "-")):
             raise SemsearchError("An export needs a name without '/'.", "Use letters, digits, '-' and '_'.")
-        post = {"whitening": ["post", "fit-index", "power"], "flow": ["post", "fit-index"]}.get(
-            state["export.post"], []
-        )
+        steps = {"whitening": ["post", "fit-index", "power"], "flow": ["post", "fit-index"]}
+        post = steps.get(state["export.post"], [])
         flags = [*commands.flags("export", ["to", "dim", *post]), *(["--force"] if state["export.force"] else [])]
         output = f"--output={Encoder.models_dir() / name}"
         command = ["export", output, f"--dtype={dtype}", "--json", *flags, "--", model]

@@ -119,9 +119,8 @@ def _doing(owner: Path, run: TrainingRun | None, state: str) -> str:
         return "validating" if state == "running" and run and run.moment.doing == "validating" else state
     if not commands.command_of(owner):  # of the command line, which says so in its own window
         return state
-    return (
-        f"{state} for {progress.duration(commands.age(owner))}: {commands.preparing(owner) or 'starting the process'}"
-    )
+    at = commands.preparing(owner) or "starting the process"
+    return f"{state} for {progress.duration(commands.age(owner))}: {at}"
 
 
 def _latest(run: TrainingRun, state: str) -> list[str]:
@@ -142,9 +141,7 @@ def _next_steps(run: TrainingRun) -> None:
     """The next steps with the trained encoder."""
     result, folder = run.result or {}, str(run.folder)
     if result.get("score") is not None:
-        messages.success(
-            f"Best score {result['score']:.2f}, reached at step {result['step']:,}: that checkpoint was saved."
-        )
+        messages.success(f"Best score {result['score']:.2f}, at step {result['step']:,}: that checkpoint was saved.")
     row = widgets.row()
     hint, args = "Chooses it in the panel for a new index.", ("", "add.encoder", folder)
     widgets.button("Create an index with it", "database", _go, args, place=row, key="train.index.it", hint=hint)

@@ -52,7 +52,7 @@ def add(kind: str, text: str, name: str = "") -> None:
 
     The beginning of the text, which was searched for while it was typed, is no search of its own.
     """
-    url = urlencode({**_parameters(), "q": text}, doseq=True)
+    url = _url(text)
     if not text.strip() or len(url) > LONGEST_URL or (kind == RECENT and not remembered.on()):
         return
 
@@ -60,8 +60,7 @@ def add(kind: str, text: str, name: str = "") -> None:
         searches = _sound(content)
         others = [one for one in searches[kind] if one["url"] != url]
         if kind == RECENT and others and text.startswith(others[0]["text"]):
-            begun = urlencode({**_parameters(), "q": others[0]["text"]}, doseq=True)
-            others = others[others[0]["url"] == begun :]
+            others = others[others[0]["url"] == _url(others[0]["text"]) :]
         new = {"text": text, "url": url, **({"name": name.strip()[:LONGEST]} if name.strip() else {})}
         return {**searches, kind: [new, *others][: MOST[kind]]}
 
@@ -80,8 +79,10 @@ def remove(kind: str, url: str) -> None:
     remembered.change(removed)
 
 
-def _parameters() -> Mapping[str, list[str]]:
-    return {name: st.query_params.get_all(name) for name in st.query_params if name != reader.OPEN}
+def _url(text: str) -> str:
+    """The present URL with this text in the box, whatever the order in which its parameters were set."""
+    named = {name: st.query_params.get_all(name) for name in st.query_params if name != reader.OPEN}
+    return urlencode(sorted({**named, "q": [text]}.items()), doseq=True)
 
 
 def _sound(content: JsonObject) -> JsonObject:

@@ -98,8 +98,10 @@ def _answer(query: Query, asked: Query, chosen: Sequence[str], facets: DeltaGene
         query = replace(query, mode="keyword", alpha=None)
     if hits.ANSWERED not in st.session_state:  # the first question waits for the encoder, too
         place.html('<div class="skeleton"></div>')
-    answer = read or results.answer(query, chosen)
-    place.empty()
+    try:
+        answer = read or results.answer(query, chosen)
+    finally:
+        place.empty()  # also where an error stands instead
     shown = hits.Shown(query, tuple(chosen), hits.ordered(answer.hits))
     if typing:
         _show(shown, footer.summary(answer), facets, whole=False)
@@ -157,16 +159,13 @@ def _options(mode: str) -> Query:
         alpha = st.slider("Words ↔ meaning", 0.0, 1.0, 0.5, 0.05, key="alpha", bind=URL)
     k = st.number_input("Hits", 1, hits.MOST, 10, key="k", bind=URL)
     group = widgets.choice("Show", GROUPS, "group")
-    hint = (
-        "The chance that a hit is better than the best hit of a question without an answer here. From 0.9 on: likely."
-    )
+    hint = "The chance that a hit is better than the best one of a question without an answer. From 0.9 on: likely."
     strength = st.slider("Minimum strength", 0.0, 1.0, 0.0, 0.05, key="min", bind=URL, help=hint)
     path = st.text_input("Paths", key="path", bind=URL, placeholder="e.g. notes/**/*.md").strip() or None
     must = tuple(st.text_input("Must contain", key="must", bind=URL, placeholder="e.g. battery").split())
     grep = st.text_input("Must match", key="grep", bind=URL, placeholder="e.g. ERR-[0-9]+", help=GREP).strip() or None
-    where = (
-        st.text_input("Filter", key="where", bind=URL, placeholder="e.g. year > 2020 and lang = 'en'").strip() or None
-    )
+    written = "e.g. year > 2020 and lang = 'en'"
+    where = st.text_input("Filter", key="where", bind=URL, placeholder=written).strip() or None
     chosen: dict[str, Any] = {"group": group}  # of GROUPS
     return Query(k=int(k), alpha=alpha, min_strength=strength, path=path, must=must, grep=grep, where=where, **chosen)
 

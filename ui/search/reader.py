@@ -119,7 +119,7 @@ def _matches(index: Index, name: str, query: Query, passage: JsonObject) -> list
     """The passages of the document that the query finds, in their order; the open one is always among them."""
     open_one = Match(f"{name}/{passage['id']}", passage["start"], passage["end"], structure.OPEN)
     if not (query.text.strip() or query.more or query.like):
-        return [open_one]
+        return [open_one] if passage["start"] else []  # a document that is opened as a whole has no passage to mark
     here = replace(query, k=MATCHES, min_strength=0.0)
     hits = [each.hit for each in results.search_within(name, here, [passage["document"]])]
     others = [hit for hit in hits if hit.id != passage["id"] and not card.worse_than_chance(hit)]

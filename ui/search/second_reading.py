@@ -20,9 +20,7 @@ from .results import Answer, State
 
 DONE = "second reading"
 FIELDS = ("rerank", "rerank_depth", "rerank_weight")  # of a query, that the switch decides
-HINT = (
-    "A reranker reads the first hits again, each together with the query. The hits of the search are shown meanwhile."
-)
+HINT = "A reranker reads the first hits again, each together with the query. The hits of the search stand meanwhile."
 NONE = (
     "There is no reranker on this machine. To download one: semsearch models pull ms-marco-MiniLM-L6-v2. Or name a "
     "folder: SEMSEARCH_RERANKER=DIR."
@@ -34,10 +32,8 @@ def switch(query: Query) -> Query:
     """The query with a reranker where the switch is on, else as it is."""
     rerankers = Reranker.on_this_machine()
     hint = HINT if rerankers else NONE
-    if (
-        not st.toggle("Read the first hits again", key="rerank", bind=URL, help=hint, disabled=not rerankers)
-        or not rerankers
-    ):
+    on = st.toggle("Read the first hits again", key="rerank", bind=URL, help=hint, disabled=not rerankers)
+    if not (on and rerankers):
         return query
     model = rerankers[0]
     if len(rerankers) > 1:

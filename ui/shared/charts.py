@@ -43,9 +43,8 @@ def heat(cells: Cells, texts: Sequence[str], title: str) -> Chart:
     """Cosines (n, n) of texts, with numbers where cells have room for them."""
     colour = alt.Scale(domain=list(COSINES), range=list(VIRIDIS), clamp=True, interpolate="lab")
     legend = alt.Legend(title=None, orient="bottom", values=[0, 0.5, 1], format=".1f", gradientLength=SCALE)
-    return _grid(
-        cells, texts, title, alt.Color("cosine:Q", scale=colour, legend=legend), lambda value: value < WHITE_ON
-    )
+    by = alt.Color("cosine:Q", scale=colour, legend=legend)
+    return _grid(cells, texts, title, by, lambda value: value < WHITE_ON)
 
 
 def apart(cells: Cells, texts: Sequence[str], title: str) -> Chart:

@@ -15,7 +15,7 @@ from semsearch import admin
 from . import index_picker, messages
 from .messages import Place
 
-GO_ON = "go on to"  # the address at which the next run of the app continues
+GO_ON = "go on to"  # the address at which the next run of the app continues, and parameters
 USED = "parameters used"
 Parameters = Mapping[str, str | Sequence[str]]
 
@@ -60,15 +60,15 @@ def target(path: str) -> StreamlitPage:
     return st.Page(lambda: None, title=PAGES[path].title, url_path=path, default=not path)
 
 
-def go_on(path: str) -> None:
-    """Continue on another page, with the current index: the end of a click."""
-    st.session_state[GO_ON] = path
+def go_on(path: str, **parameters: str) -> None:
+    """Continue on another page, with the current index and these parameters: the end of a click."""
+    st.session_state[GO_ON] = path, parameters
 
 
-def next_page() -> str | None:
-    """The address that the last click leads to, once."""
-    path: str | None = st.session_state.pop(GO_ON, None)
-    return path
+def next_page() -> tuple[str, dict[str, str]] | None:
+    """The address that the last click leads to, and its parameters, once."""
+    page: tuple[str, dict[str, str]] | None = st.session_state.pop(GO_ON, None)
+    return page
 
 
 def uses(*names: str) -> None:

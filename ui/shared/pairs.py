@@ -24,9 +24,8 @@ def public_sets(split: str) -> Sequence[str]:
         return sts_tasks(split=split)
     except SemsearchError as error:
         why = f"{messages.capitalized(error.message)} The variable {DATA} names the folder of public test sets, in "
-        messages.info(
-            f"{why}SentEval's layout (STS/ and SICK/). Set it, and start these pages again:", icon="folder_off"
-        )
+        said = f"{why}SentEval's layout (STS/ and SICK/). Set it, and start these pages again:"
+        messages.info(said, icon="folder_off")
         st.code(f"{DATA}=~/senteval/data semsearch ui", language=None)
         return ()
 

@@ -37,7 +37,9 @@ _LEAVING = """<script>
   }, true);
   const push = history.pushState.bind(history);
   history.pushState = (state, title, url) => {
-    if (Date.now() < until && new URL(url, location.href).pathname === left) return;
+    const to = new URL(url, location.href), search = to.pathname === "/";
+    if (Date.now() < until && to.pathname === left) return;
+    if (to.pathname === location.pathname && !search && to.searchParams.has("open")) return; // of the next page
     until = 0;
     push(state, title, url);
   };

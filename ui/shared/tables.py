@@ -17,7 +17,7 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from semsearch.types import JsonObject
 from semsearch.utils.untrusted import cell
 
-from .messages import Place, one_line, size
+from .messages import WORD_JOINER, Place, one_line, size
 
 Rows = Sequence[JsonObject] | Mapping[str, Sequence[object]]
 Columns = Mapping[str, ColumnConfig | str | None]
@@ -59,6 +59,15 @@ def _room(column: ColumnConfig | str | None) -> int:
 
 def _cut(value: object, room: int) -> str:
     return one_line(str(value), room)
+
+
+def literal(label: str) -> str:
+    """The label of a button in a table: no list of buttons, and no sign.
+
+    >>> literal("A title"), literal("[draft]") == "[draft]"
+    ('A title', False)
+    """
+    return f"{WORD_JOINER}{label}" if label[:1] in "[:" else label
 
 
 def percent(name: str) -> ColumnConfig:

@@ -43,9 +43,7 @@ ICONS = {"error": ":red[:material/error:]", "warning": ":orange[:material/warnin
 
 def page() -> None:
     """The page."""
-    st.caption(
-        "A prompt-based encoder reads a sentence inside a template; one token, such as [MASK], becomes the vector."
-    )
+    st.caption("A prompt-based encoder reads a sentence in a template; one token, such as [MASK], becomes the vector.")
     _library()
     st.header("A template of your own")
     left, right = st.columns([3, 2])

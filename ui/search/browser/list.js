@@ -200,7 +200,11 @@ class HitList {
       this.say("Saved");
       dialog.close();
     };
-    field.addEventListener("keydown", (event) => event.key === "Enter" && keep());
+    field.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return;
+      event.preventDefault(); // or the key would press the button that has opened the dialog, once that has the focus back
+      keep();
+    });
     dialog.append(make("div", "row", button("Save", "primary", keep), button("Cancel", "", () => dialog.close())));
     this.showDialog(dialog, "Save this search");
     field.select();

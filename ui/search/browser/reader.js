@@ -13,7 +13,8 @@ class Reader {
     if (!hit || this.key === hit.key) return;
     this.key = hit.key;
     this.pane.hidden = false;
-    this.pane.replaceChildren(this.head(hit.title, hit.place, []), piecesOf("div", "text passage whole", [["open", hit.text]]));
+    const page = hit.kind === "PDF" ? [this.image({ coming: true })] : [];
+    this.pane.replaceChildren(this.head(hit.title, hit.place, []), ...page, piecesOf("div", "text passage whole", [["open", hit.text]]));
   }
 
   /** Draws what the server sent; null closes the pane. */
@@ -64,7 +65,7 @@ class Reader {
 
   image(image) {
     if (!image) return null;
-    if (image.coming) return make("p", "note", "Drawing the page …");
+    if (image.coming) return make("figure", "", make("div", "sheet coming", "Drawing the page …"), make("figcaption", "", "\u00a0"));
     if (image.problem) return make("p", "note", image.problem);
     const picture = make("img", "");
     picture.src = image.url;

@@ -84,9 +84,8 @@ def _source() -> Source:
             row = place.container(horizontal=True, gap="small", key="completions")
             for each in completions:
                 label = each if len(each) <= LONGEST else f"…{each[1 - LONGEST :]}"
-                widgets.button(
-                    plain(label), "folder", _complete, (each,), place=row, key=f"path {each}", kind="tertiary"
-                )
+                key = f"path {each}"
+                widgets.button(plain(label), "folder", _complete, (each,), place=row, key=key, kind="tertiary")
     hint = "Their text is stored in the index, the files are not, and an update leaves them alone."
     files = right.file_uploader("Or drop files here", accept_multiple_files=True, key=_files_key(), help=hint)
     if files:
