@@ -109,7 +109,7 @@ def test_a_pdf_opens_at_its_page_with_its_passage_in_view(browser: Any, server: 
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         click(browser, ".hit .title")
         until(lambda: browser.find_elements(By.CSS_SELECTOR, ".reader .sheet"))
-        top = "return document.querySelector('.reader .frame').getBoundingClientRect().top"
+        top = "return document.querySelector('.reader .text').getBoundingClientRect().top"
         before = browser.execute_script(top)
         picture = until(lambda: browser.find_elements(By.CSS_SELECTOR, "img[alt='page 2 of 3']"))[0]
         until(lambda: picture.get_property("naturalWidth") == 1400)

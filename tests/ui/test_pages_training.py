@@ -281,7 +281,7 @@ def test_a_run_that_is_done_leads_to_its_index_and_its_export(home: Path, begun:
     assert page.selectbox(key="export.model").value == str(folder)
     page = click(shown("Train"), "Create an index with it")
     assert page.session_state["add.encoder"] == str(folder)  # of the panel in the library
-    assert page.session_state["go on to"] == "library"
+    assert page.session_state["go on to"][0] == "library"
 
 
 def test_a_run_that_failed_says_why_and_is_tried_again(home: Path, begun: list[list[str]]) -> None:

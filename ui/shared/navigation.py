@@ -48,11 +48,9 @@ def link(
 ) -> None:
     """A link to a page, as wide as its label."""
     entry = PAGES[path]
-    named, sign = label or entry.title, f":material/{icon or entry.icon}:"
+    said, sign = label or entry.title, f":material/{icon or entry.icon}:"
     query = {name: value if isinstance(value, str) else list(value) for name, value in parameters.items()}
-    (place or st).page_link(
-        target(path), label=named, icon=sign, query_params=query, width="content", help=hint or None
-    )
+    (place or st).page_link(target(path), label=said, icon=sign, query_params=query, width="content", help=hint or None)
 
 
 def target(path: str) -> StreamlitPage:

@@ -30,7 +30,8 @@ class Start {
   }
 
   section(title, kind, searches, tools) {
-    const rows = searches.map(({ label, more, url }) => {
+    const alike = (one) => (other) => other.label === one.label && other.more === one.more; // with and without the only index
+    const rows = searches.filter((one, at) => searches.findIndex(alike(one)) === at).map(({ label, more, url }) => {
       const link = own(make("a", "", label)), cross = button("×", "", () => this.list.send("forget", { kind, url }), "Remove from the list");
       link.href = `?${url}`; // of this page, whatever the list says
       link.target = "_self";
