@@ -216,7 +216,7 @@ def _is_on_its_way(folder: _Entry) -> bool:
 
 def _is_maildir(place: str) -> bool:
     """Whether it is a folder of mails, whose own folders are hidden: .Archive, .Sent."""
-    return all(Path(place, within).is_dir() for within in ("cur", "new"))
+    return all(os.path.isdir(f"{place}/{within}") for within in ("cur", "new"))  # noqa: PTH112 - Path.is_dir may raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -213,6 +214,22 @@ def test_a_folder_that_cannot_be_listed_is_skipped_and_the_rest_is_read(
     monkeypatch.setattr(os, "scandir", refuse)
     assert names(tmp_path) == ["a/x.txt", "z.txt"]
     assert reasons(tmp_path) == {"locked": "cannot be read: Permission denied"}
+
+
+def test_a_hidden_folder_that_may_not_be_entered_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, ".locked/y.txt", "z.txt")
+    status = os.stat
+
+    def refuse(path: Any, **options: Any) -> os.stat_result:
+        if Path(path).parent.name == ".locked":
+            raise PermissionError(13, "Permission denied")
+        return status(path, **options)
+
+    monkeypatch.setattr(os, "stat", refuse)
+    assert names(tmp_path) == ["z.txt"]
+    assert reasons(tmp_path) == {}
 
 
 def test_a_very_deep_tree_is_walked(tmp_path: Path) -> None:
