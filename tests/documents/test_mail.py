@@ -8,7 +8,7 @@ from email.policy import SMTP
 from pathlib import Path
 
 import pytest
-from helpers.filemaking import all_of, message, one, paragraph, pdf, refusal, written
+from helpers.filemaking import all_of, message, one, paragraph, pdf, refusal, rtf, written
 from helpers.filemaking import docx as save_docx
 
 from semsearch import Index
@@ -367,8 +367,10 @@ def test_texts_of_other_types_are_read_and_parts_without_a_name_listed(tmp_path:
 def test_a_text_attached_under_a_name_of_no_known_type_is_read(tmp_path: Path) -> None:
     made = letter()
     made.add_attachment("An attached otter.", filename="notes.orig")
-    _, attached = all_of(saved(tmp_path, made))
-    assert isinstance(attached, Document) and (attached.id, attached.text) == ("#notes.orig", "An attached otter.\n")
+    made.add_attachment(rtf(r"A walrus.\par"), "rtf", filename="letter.doc")  # as Word names it
+    _, *attached = all_of(saved(tmp_path, made))
+    texts = {each.id: each.text for each in attached if isinstance(each, Document)}
+    assert texts == {"#notes.orig": "An attached otter.\n", "#letter.doc": "A walrus."}
 
 
 # ---- mailboxes

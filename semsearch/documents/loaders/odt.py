@@ -40,7 +40,7 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
     """One document, titled as in its metadata. Raises Unreadable if it is damaged or encrypted."""
     if path.suffix.lower() in _ONE_FILE:
         root = parsed(read_regular(path), "OpenDocument file", path.name)
-        title, metadata = properties_in(root)
+        title, metadata = properties_in(next(root.iter(f"{_OFFICE}meta"), Element("absent")))
         yield _Reader(None, root, root).read().document(title, metadata)
         return
     with Archive(path, "OpenDocument file") as archive:

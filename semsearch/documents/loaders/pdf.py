@@ -75,7 +75,8 @@ def _read(path: Path, languages: str | None, files: list[Enclosed]) -> Iterator[
         }
         title, outline = _title(pdf), _outline(pdf)
         attached = [pdf.get_attachment(number) for number in range(pdf.count_attachments())]
-        files += _attached([*attached, *(pdfium.PdfAttachment(raw, pdf) for raw in within if raw)], writer)
+        attached += [pdfium.PdfAttachment(raw, pdf) for raw in within if raw]
+        files += _attached(attached, pdfium.PdfiumError, writer)
     finally:
         pdf.close()
     text, marks = _joined(pages, outline, writer)
@@ -151,13 +152,17 @@ def _forms(line: str, page: int) -> Iterator[str]:
         yield f"{line[: match.start()]}#{int(match[0]) - page}{line[match.end() :]}".strip()
 
 
-def _attached(attachments: list[PdfAttachment], writer: TextWriter) -> list[Enclosed]:
+def _attached(attachments: list[PdfAttachment], error_type: type[Exception], writer: TextWriter) -> list[Enclosed]:
     """The files within the file that a loader can read."""
     files = []
     for attachment in attachments:
-        name = PurePath(attachment.get_name().replace("\\", "/")).name
-        if PurePath(name).suffix.lower() in LOADERS:
-            files.append(Enclosed(f"#{name}", name, bytes(attachment.get_data())))
+        try:
+            name = PurePath(attachment.get_name().replace("\\", "/")).name
+            content = bytes(attachment.get_data()) if PurePath(name).suffix.lower() in LOADERS else b""
+        except error_type:  # a file that is only named, or is empty
+            content = b""
+        if content:
+            files.append(Enclosed(f"#{name}", name, content))
         else:
             writer.omit("embedded object")
     return files

@@ -287,9 +287,10 @@ def _file_name(part: Message) -> str:
 
 
 def _readable(name: str, part: Message) -> str:
-    """The name by which a loader is chosen: a text whose suffix no loader has is plain text."""
-    is_known = PurePath(name).suffix.lower() in LOADERS
-    return f"{name}.txt" if part.get_content_maintype() == "text" and not is_known else name
+    """The name by which a loader is chosen: a text whose suffix no loader has is plain text, or RTF ("letter.doc")."""
+    if part.get_content_maintype() != "text" or PurePath(name).suffix.lower() in LOADERS:
+        return name
+    return f"{name}.rtf" if part.get_content_type() == _RTF else f"{name}.txt"
 
 
 def _distinct(names: list[str]) -> list[str]:
