@@ -264,6 +264,30 @@ def test_texts_in_formulas_and_captions_of_buttons_are_named(tmp_path: Path) -> 
     assert dict(document.omissions) == {"text in a formula": len("OkapiHeron"), "form control": len("Press")}
 
 
+def test_what_begins_thousands_of_times_and_does_not_end_costs_no_sheet(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    formula = f"<c r='A1'><v>7</v></c><c r='B1'><f>{'&quot;' * 300_000}</f></c>"
+    xlsx(
+        tmp_path / "a.xlsx",
+        {"Parts": f"<row r='1'>{formula}</row>"},
+        **{"xl/worksheets/_rels/sheet1.xml.rels": relations(("vmlDrawing", "../v.vml"))},
+        **{"xl/v.vml": "<v:textbox>" * 300_000},
+    )
+    assert one(tmp_path / "a.xlsx").text == "7"
+    cell = "<table:table-cell office:value-type='float' office:value='7'/>"
+    sheet = f"<table:table table:name='S'><table:table-row>{cell}</table:table-row></table:table>"
+    body = f"<office:body><office:spreadsheet>{sheet}</office:spreadsheet></office:body>"
+    named = " ".join(f"xmlns:{name}='urn:oasis:names:tc:opendocument:xmlns:{name}:1.0'" for name in ("office", "table"))
+    members = {
+        "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
+        "META-INF/manifest.xml": "<m:manifest xmlns:m='urn:oasis:names:tc:opendocument:xmlns:manifest:1.0'/>",
+        "content.xml": f"<a {named}><!--{'<table:table ' * 300_000}-->{body}</a>",
+        "styles.xml": f"<a xmlns:number='n'><number:text>{'a' * 300_000}<b/></number:text></a>",
+    }
+    zipped(tmp_path / "a.ods", members)
+    assert one(tmp_path / "a.ods").text == "7"
+
+
 def test_the_title_of_a_workbook_is_that_of_its_only_sheet_or_found_with_the_first(tmp_path: Path) -> None:
     pytest.importorskip("python_calamine")
     properties = {"docProps/core.xml": f"<p {DC}><dc:title>Stock of okapis</dc:title></p>"}

@@ -87,6 +87,10 @@ def test_headers_charts_links_and_choices_of_a_spreadsheet_are_read_or_named(tmp
     zipped(tmp_path / "c.ods", {**members, **damaged})
     assert one(tmp_path / "c.ods").text == "tea | [Lamp Choose]"
     assert ("damaged part", 0) in one(tmp_path / "c.ods").omissions
+    zipped(tmp_path / "d.ods", {**members, "styles.xml": masters(page)})
+    written(tmp_path, "d.ods", (tmp_path / "d.ods").read_bytes().replace(b"Secret", b"Sekret"))  # not as its checksum
+    assert one(tmp_path / "d.ods").text == "tea | [Lamp Choose]"
+    assert ("damaged part", 0) in one(tmp_path / "d.ods").omissions
     plain = f'<table:table table:name="S">{rows.replace(chart, "")}</table:table>'.replace("text:a", "text:span")
     members = {"mimetype": SPREADSHEET, "META-INF/manifest.xml": MANIFEST, "styles.xml": masters(page)}
     zipped(tmp_path / "b.ods", {"content.xml": content(plain, "spreadsheet"), **members})
@@ -101,6 +105,13 @@ def test_sheets_of_one_file_have_their_names_and_its_pictures_no_letters(tmp_pat
         tmp_path, "a.fods", f"<office:document {ODF}>{body}</office:spreadsheet></office:body></office:document>"
     )
     assert (one(path).text, one(path).omissions) == ("Stock\n\ntea", (Omission("picture", 0),))
+
+
+def test_who_comments_in_a_document_of_one_file_is_no_author(tmp_path: Path) -> None:
+    meta = "<office:meta><dc:creator>Anna</dc:creator></office:meta>"
+    body = f"<office:body><office:text><text:p>Pump{ANNOTATION}</text:p></office:text></office:body>"
+    found = one(written(tmp_path, "a.fodt", f"<office:document {ODF}>{meta}{body}</office:document>"))
+    assert (found.text, found.metadata["author"]) == ("Pump\n\n[Bo: Clause missing]", "Anna")
 
 
 def test_the_other_branch_of_a_condition_is_named(tmp_path: Path) -> None:

@@ -46,12 +46,12 @@ _BEYOND_VALUES = (b"<office:annotation", b"<draw:", b'"percentage"', b"-message 
 _CHECK = re.compile(rb"<(?:\w+:)?dataValidation\b([^<>]*)>")
 _SAID = re.compile(rb"\b(sqref|ref|promptTitle|prompt|errorTitle|error|tooltip)=(\"[^\"]*\"|'[^']*')")
 _LINK = re.compile(rb"<(?:\w+:)?hyperlink\b([^<>]*\btooltip=[^<>]*)>")
-_CAPTION, _TAG = re.compile(rb"(?s)<v:textbox\b[^>]*>(.*?)</v:textbox>"), re.compile(rb"<[^>]*>")
-_SHEET = re.compile(rb'<table:table\b[^>]*?\btable:name="([^"]*)"')
-_SHOWN_WITH_NUMBERS = re.compile(rb"<number:text>([^<]*[A-Za-z\x80-\xff]{4}[^<]*)</number:text>")
+_CAPTION, _TAG = re.compile(rb"(?s)<v:textbox\b[^<>]*>(.*?)(?:</v:textbox>|\Z)"), re.compile(rb"<[^<>]*>")
+_SHEET = re.compile(rb'<table:table\b[^<>]*?\btable:name="([^"]*)"')
+_SHOWN_WITH_NUMBERS, _WORDS = re.compile(rb"<number:text>([^<]*)</"), re.compile(rb"[A-Za-z\x80-\xff]{4}")
 _LITERAL = re.compile(r'"([^"]*)"')
 _NOT_COMPUTED = re.compile(rb"<f\b[^<>]*>([^<]*)</f>(?:<v\s*/>|<v></v>)?</c>")  # by the program that wrote it
-_SAYING = re.compile(rb'<f\b[^<>]*>([^<]*?(?:"|&quot;)[^<]*)</f><v>[^<]')  # a formula with a text in it
+_COMPUTED = re.compile(rb"<f\b[^<>]*>([^<]*)</f><v>[^<]")
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")  # as Excel writes a line end
 
 
@@ -188,7 +188,7 @@ def _scan(sheet: bytes, percents: set[bytes], extras: Extras) -> None:
         extras.writer.omit("option of a field", _unescaped(options))
     for formula in _NOT_COMPUTED.findall(sheet):
         extras.writer.omit("formula without its value", _unescaped(formula))
-    for formula in _SAYING.findall(sheet):
+    for formula in (each for each in _COMPUTED.findall(sheet) if b'"' in each or b"&quot;" in each):
         extras.writer.omit("text in a formula", " ".join(_LITERAL.findall(_unescaped(formula))))
     if percents:
         styled = re.compile(
@@ -218,8 +218,12 @@ def _column(letters: bytes) -> int:
 def _of_opendocument(archive: Archive) -> Iterator[tuple[str, Extras]]:
     extras, content = Extras(), archive.data("content.xml")
     _add_pages(archive, extras)
-    for data in (content, archive.data("styles.xml") if archive.has("styles.xml") else b""):
-        extras.writer.omit("number format", _unescaped(b" ".join(_SHOWN_WITH_NUMBERS.findall(data))))
+    styles = b""
+    with suppress(Unreadable):  # a damaged part, which is counted already
+        styles = archive.data("styles.xml")
+    for data in (content, styles):
+        shown = filter(_WORDS.search, _SHOWN_WITH_NUMBERS.findall(data))
+        extras.writer.omit("number format", _unescaped(b" ".join(shown)))
     if not any(mark in content for mark in _BEYOND_VALUES):
         if first := _SHEET.search(content):
             yield _unescaped(first[1]), extras
