@@ -168,6 +168,12 @@ def test_the_status_of_a_document_stands_among_its_properties(tmp_path: Path) ->
     assert document.metadata["properties"] == {"Status": "Okapi draft"} and "Status: Okapi draft" in document.text
 
 
+def test_a_title_keeps_what_looks_like_a_tag(tmp_path: Path) -> None:
+    core = f"<cp:coreProperties {XML}><dc:title>A vector&lt;int&gt; of okapis</dc:title></cp:coreProperties>"
+    docx(tmp_path / "a.docx", paragraph(TEXT), **{"docProps/core.xml": core})
+    assert one(tmp_path / "a.docx").title == "A vector<int> of okapis"
+
+
 def test_what_the_text_says_itself_is_not_added(tmp_path: Path) -> None:
     head = f'<title>On {KEYWORDS.title()}</title><meta name="keywords" content="{KEYWORDS}">'
     head += '<meta name="description" content="The  CELLAR: is dry. The cel ...">'

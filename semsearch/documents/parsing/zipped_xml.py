@@ -87,7 +87,8 @@ def properties_in(root: Element) -> tuple[str, JsonObject]:
     own |= {name: ", ".join(_said(root, tag)) for name, tag in _NAMED.items()}
     if own := {name: text for name, text in own.items() if text}:
         about["properties"] = own
-    return on_one_line(": ".join(_said(root, f"{_DC}title"))), about  # of a book its subtitle, too
+    titles = dict.fromkeys(filter(None, (on_one_line(each.text) for each in root.iter(f"{_DC}title"))))
+    return on_one_line(": ".join(titles)), about  # of a book its subtitle, too
 
 
 def _said(root: Element, *tags: str) -> list[str]:
