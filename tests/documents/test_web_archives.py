@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.filemaking import all_of, docx, paragraph, refusal, warc_record, written
+from helpers.filemaking import all_of, docx, odt, paragraph, refusal, warc_record, written
 
 from semsearch import Index
 from semsearch.documents import walk
@@ -52,8 +52,12 @@ def test_the_page_at_the_root_of_a_site_is_read_and_so_are_office_documents(tmp_
     docx(tmp_path / "a.docx", paragraph("A kettle."))
     kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
     office = answer((tmp_path / "a.docx").read_bytes(), Content_Type=kind)
+    odt(tmp_path / "a.odp", "<text:p>A boiler.</text:p>")
+    talk = answer((tmp_path / "a.odp").read_bytes(), Content_Type="application/vnd.oasis.opendocument.presentation")
     data = warc_record(answer(), "http://example.org/") + warc_record(office, "http://example.org/get?id=7")
-    root, document = (item for item in all_of(written(tmp_path, "a.warc", data)) if isinstance(item, Document))
+    data += warc_record(talk, "http://example.org/talk")
+    root, document, slides = (item for item in all_of(written(tmp_path, "a.warc", data)) if isinstance(item, Document))
+    assert slides.text == "A boiler."
     assert (root.id, root.text) == ("#http://example.org/", "Engines\n\nA Größe.")
     assert (document.id, document.text) == ("#http://example.org/get?id=7", "A kettle.")
 

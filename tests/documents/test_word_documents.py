@@ -172,7 +172,7 @@ def test_what_is_drawn_on_a_chart_and_labels_of_several_levels_are_read_and_its_
 
 def test_labels_of_lists_codes_of_fields_and_addresses_of_notes_and_headers_are_named(tmp_path: Path) -> None:
     link = '<Relationship Id="a" Type="x/hyperlink" Target="https://okapi.org/{}" TargetMode="External"/>'
-    codes = 'IF 1 = 1 "Okapi" "Heron"', 'DATE \\@ "d MMMM"', 'HYPERLINK "https://okapi.org" \\o "Opens"'
+    codes = 'IF 1 = 1 "Okapi" "Heron" \\* MERGEFORMAT', 'DATE \\@ "d MMMM"', 'HYPERLINK "https://okapi.org" \\o "Opens"'
     fields = "".join(f"<w:r><w:instrText>{code}</w:instrText></w:r>" for code in codes)
     members = {
         "word/document.xml": document(f"<w:p>{fields}<w:r><w:t>a</w:t><w:ptab/><w:t>b</w:t></w:r></w:p>"),

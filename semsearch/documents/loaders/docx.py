@@ -45,8 +45,8 @@ _RUN, _RUN_TEXT, _RUBY, _SYMBOL = f"{_W}r", {f"{_W}t", FORMULA_TEXT}, f"{_W}ruby
 _SIGNS = FORMULA_SIGNS | dict.fromkeys((f"{_W}tab", f"{_W}ptab"), "\t")
 _SIGNS |= {f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
 _CHOICE = f"{_W}ddList"  # of a form field, which shows one of its entries
-_QUOTED, _FORMAT = re.compile(r'"([^"]*)"'), re.compile(r"\\[@#*]")  # in the code of a field
-_ANCHOR = re.compile(r'\\l\s+"[^"]*"')
+_QUOTED = re.compile(r'"([^"]*)"')  # in the code of a field
+_FORMAT = re.compile(r'\\[l@#*]\s*"[^"]*"')  # or the anchor of a link
 _INSTRUCTION, _INDEX_ENTRY = f"{_W}instrText", re.compile(r'\s*(?:XE|TC)\s+"([^"]*)')
 _LABEL, _WORDS = re.compile(rb'<(?:\w+:)?lvlText\b[^<>]*?\bval="([^"]*)"'), re.compile(rb"[A-Za-z\x80-\xff]{4}")
 _PRIVATE_USE = range(0xF000, 0xF100)
@@ -133,10 +133,10 @@ class _Reader:
                 self._writer.omit("label of a list", unescape(labels.decode(errors="replace")))
         for root in self._roots:
             for code in (each for tag in (f"{_W}instrText", f"{_W}fldSimple") for each in root.iter(tag)):
-                said = _ANCHOR.sub("", code.get(f"{_W}instr") or code.text or "")
+                said = _FORMAT.sub("", code.get(f"{_W}instr") or code.text or "")
                 addresses = ADDRESS.findall(said)
                 self._writer.omit("address of a link", "".join(addresses))
-                if not (_INDEX_ENTRY.match(said) or _FORMAT.search(said)):
+                if not _INDEX_ENTRY.match(said):
                     others = (text for text in _QUOTED.findall(said) if text not in addresses)
                     self._writer.omit("text in a field", "".join(others))
             for each, kind in ((each, kind) for tag, kind in _OF_FIELDS.items() for each in root.iter(tag)):
