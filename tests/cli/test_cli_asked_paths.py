@@ -183,6 +183,7 @@ def test_hits_have_the_path_that_was_given(
         assert all(name in shown for name in (*names[::2], f"{names[1]}#")) and "[" not in shown, shown
     listed = cli.ok("query", "kettle", *paths, "--mode", "keyword", "--format", "paths").out.splitlines()
     assert {*listed} == {*names}
+    assert [hit["path"] for hit in answer(cli, "kettle", *paths, "--path", names[2])["hits"]] == [names[2]]
     monkeypatch.chdir(notes)
     assert answer(cli, "kettle", ".", "--path", "./kettle.*")["hits"][0]["path"] == "./kettle.md"
     assert answer(cli, "kettle", *paths, "--path", f"{mail}/*/*.csv")["hits"][0]["path"] == names[1]

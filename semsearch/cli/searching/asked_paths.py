@@ -191,8 +191,8 @@ def _summary(report: SyncReport) -> str:
 def below(pattern: str, paths: Sequence[str]) -> str:
     """A pattern of `--path` that begins with a path that was given, as one for full paths."""
     for path in paths:
-        if pattern.startswith(above := f"{path.rstrip('/')}/"):
-            return f"{re.sub(r'[*?[]', '?', os.path.realpath(path))}/{pattern[len(above) :]}"
+        if f"{pattern}/".startswith(above := f"{path.rstrip('/')}/"):
+            return re.sub(r"[*?[]", "?", os.path.realpath(path)) + pattern[len(above) - 1 :]
     return pattern
 
 
