@@ -42,8 +42,8 @@ STATE_HELP = """
 - no text: nothing in it can be found
 """
 COLUMNS = {  # all of them, in order
-    "title": None,  # buttons
     "id": tables.MEDIUM,
+    "title": None,  # buttons, which come first in the table
     "state": st.column_config.TextColumn(help=STATE_HELP),
     "passages": tables.COUNT,
     "size": tables.TEXT_BYTES,
