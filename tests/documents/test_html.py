@@ -341,6 +341,10 @@ def test_what_the_head_of_a_page_says_is_metadata_or_named(tmp_path: Path) -> No
     head += '<script type="application/ld+json">{"a": 1}</script><script>run()</script>'
     found = one(written(tmp_path, "a.html", f"<html><head>{head}</head><body><p>{FILLER}</p></body></html>"))
     assert found.metadata == {"keywords": "okapi, walrus", "author": "Anna"}
+    head += '<meta name="keywords" content="walrus, heron">'
+    both = one(written(tmp_path, "b.html", f"<html><head>{head}</head><body><p>{FILLER}</p></body></html>"))
+    assert both.metadata["keywords"] == "walrus, heron"
+    assert left_out(both)["metadata of the page"] == len("Onherons") + len("okapi")
     assert left_out(found) == {
         "metadata of the page": len("Onherons"),
         "noscript": len("Switchiton"),

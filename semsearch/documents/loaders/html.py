@@ -52,7 +52,12 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
         writer.omit("noscript", "".join(fallback.itertext()))
     for script in root.iterfind("head//script"):
         writer.omit("structured data", script.text if "json" in script.get("type", "") else "")
-    document = writer.document(title, {**_about(metas), **note})
+    about = _about(metas)
+    for element in metas:
+        said = on_one_line(element.get("content"), MOST_PROPERTY)
+        if said not in str(about.get(_EACH.get(_name(element), ""), said)):  # the page has keywords of its own
+            writer.omit("metadata of the page", said)
+    document = writer.document(title, {**about, **note})
     if not document.text:  # a page that is only a script may have it in its head, or in another file
         in_head = set(root.iterfind("head//script"))
         for script in root.iter("script"):
