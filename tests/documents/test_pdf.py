@@ -53,7 +53,7 @@ def test_a_file_in_an_annotation_is_read_and_an_outline_entry_without_a_page_is_
     path = page(
         tmp_path,
         line("Text.", 700),
-        "/Annots [6 0 R 11 0 R]",
+        "/Annots [6 0 R 11 0 R 6 0 R]",
         "<< /Type /Annot /Rect [50 50 70 70] /Subtype /FileAttachment /Contents (The plan) /FS 7 0 R >>",
         "<< /Type /Filespec /F (plan.txt) /UF (plan.txt) /EF << /F 8 0 R >> >>",
         "<< /Type /EmbeddedFile /Length 9 >>\nstream\nA quetzal\nendstream",

@@ -153,8 +153,8 @@ def _forms(line: str, page: int) -> Iterator[str]:
 
 
 def _attached(attachments: list[PdfAttachment], error_type: type[Exception], writer: TextWriter) -> list[Enclosed]:
-    """The files within the file that a loader can read."""
-    files = []
+    """The files within the file that a loader can read, each once: several pages may have the same."""
+    files: dict[tuple[str, bytes], None] = {}
     for attachment in attachments:
         try:
             name = PurePath(attachment.get_name().replace("\\", "/")).name
@@ -162,10 +162,10 @@ def _attached(attachments: list[PdfAttachment], error_type: type[Exception], wri
         except error_type:  # a file that is only named, or is empty
             content = b""
         if content:
-            files.append(Enclosed(f"#{name}", name, content))
+            files[name, content] = None
         else:
             writer.omit("embedded object")
-    return files
+    return [Enclosed(f"#{name}", name, content) for name, content in files]
 
 
 def _joined(pages: list[str], outline: dict[int, list[str]], writer: TextWriter) -> tuple[str, tuple[Mark, ...]]:
