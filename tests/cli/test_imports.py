@@ -24,10 +24,11 @@ for line in json.loads(sys.argv[1]):
     if isinstance(line, str):  # what is to be completed
         os.environ |= {"_SEMSEARCH_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": "3"}
     try:
-        main([] if isinstance(line, str) else line)
-    except SystemExit:  # of a completion
-        pass
-    report[line if isinstance(line, str) else " ".join(line)] = [name for name in HEAVY if name in sys.modules]
+        code = main([] if isinstance(line, str) else line)
+    except SystemExit as ended:  # of a completion
+        code = ended.code
+    loaded = [name for name in HEAVY if name in sys.modules]
+    report[line if isinstance(line, str) else " ".join(line)] = [f"failed with {code}"] if code else loaded
 sys.stdout.flush()
 print(json.dumps(report), file=sys.stderr)
 """
