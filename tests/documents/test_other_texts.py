@@ -354,6 +354,22 @@ def test_the_head_of_a_page_of_the_manual_is_metadata_and_its_macros_are_counted
     assert found.omissions == (Omission("macro", 6),)
 
 
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        ('.IX Header "NAME"\ncounts herons\n.Sp\nand storks', "counts herons\n\nand storks"),
+        (".Vb 2\n\\&  heron\n\\&    stork\n.Ve", "  heron\n    stork"),
+        (".INDENT 0.0\nherons\n.UNINDENT\nstorks", "herons\n\nstorks"),
+        (".de QS\n.in +2n\n..\n.QS\nherons\n.QS and storks", "herons and storks"),
+    ],
+    ids=["pod", "verbatim of pod", "docutils", "of the page"],
+)
+def test_names_of_macros_that_programs_write_into_a_page_of_the_manual_are_no_text(
+    lines: str, text: str, tmp_path: Path
+) -> None:
+    assert one(written(tmp_path, "odd.1", f".TH ODD 1\n{lines}\n")).text == text
+
+
 def test_comments_of_a_page_of_the_manual_and_what_printers_show_are_counted(tmp_path: Path) -> None:
     page = '.\\" an egret\n.TH ODD 1\n.SH NAME\nodd \\- counts herons \\" and storks\n.ie t a quill\n.el a screen\n'
     found = one(written(tmp_path, "odd.1", page + ".if t \\{\\\nin ink\n.\\}\n"))

@@ -1,7 +1,7 @@
 """Pages of the manual, as they are stored: the text of man(7) and mdoc(7) without layout, sections as headings.
 
 Source: groff_man(7), groff_mdoc(7), groff_char(7). Not covered: macros that a page defines itself, whose words are read
-as they stand, and conditions, of which the branch for terminals is read.
+as they stand (but for those of Pod::Man and docutils), and conditions, of which the branch for terminals is read.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _MARKS = {"'": "\u0301", "`": "\u0300", ":": "\u0308", "^": "\u0302", "~": "\u03
 _ARGUMENT = re.compile(r'"((?:[^"]|"")*)"?|(\S+)')
 _NO_TEXT = """ad hy na ne in ti ta nh ll pl po ft ps vs nr rr rm tr cs fp mk rt ns rs bp lg ce cc ec eo PD DT HP nop als
     char do ev evc mso open shift sy tm warn while wh lf UC AT hw nx bd ss fam fcolor gcolor nm Os Bk Ek Db Sm rn ab ex
-    am1 return break continue box di da device"""
+    am1 return break continue box di da device IX Rs Re it ul LINKSTYLE"""
 _LAYOUT = set(_NO_TEXT.split())
-_PARAGRAPH = {"PP", "P", "LP", "sp", "br", "Pp", "Lp", "El", "Bl", "Bd", "RS", "RE", "YS"}
+_PARAGRAPH = {"PP", "P", "LP", "sp", "br", "Pp", "Lp", "El", "Bl", "Bd", "RS", "RE", "YS", "Sp", "INDENT", "UNINDENT"}
 _JOINED = {"BR", "BI", "IR", "IB", "RB", "RI"}
 _FONTS = {"B", "I", "SM", "SB", "R", "CW"}
 _PAIRS = {"Dq": "“”", "Qq": '""', "Sq": "‘’", "Ql": "‘’", "Pq": "()", "Bq": "[]", "Op": "[]", "Brq": "{}", "Aq": "<>"}
@@ -76,6 +76,7 @@ class _Page:
         self._strings: dict[str, str] = {"R": "®", "Tm": "™", "lq": "“", "rq": "”", 'L"': "“", 'R"': "”"}
         self._words: list[str] = []
         self._verbatim = False
+        self._own: set[str] = set()  # macros that the page defines
         self._pending = ""  # the macro whose text is the next line
         self._named = ""  # by .Nm
         self._else: list[bool] = []  # whether what follows .el is read, of each .ie
@@ -97,6 +98,7 @@ class _Page:
 
     def _macro(self, macro: str, rest: str) -> None:
         if macro in ("de", "de1", "am", "ig"):
+            self._own.update(rest.split()[:1])
             end = "." + ((rest.split()[1:2] or ["."])[0] if macro != "ig" else ".")
             while (line := next(self._lines, None)) is not None and line.strip() != end:
                 self._writer.omit("comment" if macro == "ig" else "macro", line)
@@ -123,9 +125,9 @@ class _Page:
             self._writer.omit("link to another page")
         elif macro == "TS":
             self._table()
-        elif macro in ("nf", "EX", "fi", "EE", "Bd", "Ed"):
+        elif macro in ("nf", "EX", "Vb", "fi", "EE", "Ve", "Bd", "Ed"):
             self._flush()
-            self._verbatim = macro in ("nf", "EX") or (macro == "Bd" and ("-literal" in rest or "-unfilled" in rest))
+            self._verbatim = macro in ("nf", "EX", "Vb") or (macro == "Bd" and ("-literal" in rest or "-unfilled" in rest))
         elif macro in _PARAGRAPH:
             self._flush()
         elif macro in ("TP", "TQ", "IP", "It"):
@@ -171,7 +173,8 @@ class _Page:
         elif macro in ("UR", "MT", "UE", "ME", "URL", "SY", "OP", "YS"):
             self._text(" ".join(arguments))
         else:
-            self._text(self._mdoc([macro, *arguments]) if macro[:1].isupper() else " ".join(arguments))
+            is_mdoc = macro[:1].isupper() and macro not in self._own
+            self._text(self._mdoc([macro, *arguments]) if is_mdoc else " ".join(arguments))
 
     def _mdoc(self, tokens: list[str]) -> str:
         """A line of macros that are called within each other."""
