@@ -614,6 +614,10 @@ def test_recent_and_saved_searches_are_listed_under_the_empty_box_until_they_are
     start = hits(page := shown())["start"]
     assert [each["label"] for each in start["recent"]] == ["bread", "diesel engine"]
     assert [dict(parse_qsl(each["url"])) for each in start["saved"]] == [{"mode": "keyword", "q": "diesel engine"}]
+    shown("bread", n="notes")  # the only one: the same search, which is drawn once
+    start = hits(page := shown())["start"]
+    assert len({each["same"] for each in start["recent"]}) == 2 < len(start["recent"])
+    tell(page, "forget", kind="recent", url="q=bread")
     assert (notes.parent / ".searches.json").stat().st_mode & 0o077 == 0
     assert admin.names() == ["notes"]
     tell(page, "forget", kind="recent", url=start["recent"][0]["url"])
@@ -637,6 +641,10 @@ def test_a_search_is_listed_with_its_name_and_what_restricts_it_where_its_index_
     ]
     assert [(each["label"], each["more"]) for each in start["saved"]] == [("Motoren", "engine · lang: de")]
     assert hits(shown(n="others"))["start"]["recent"] == [] == hits(shown(n="others"))["start"]["saved"]
+    shown("engine with a spark", mode="keyword")  # of both, which is another search
+    recent = hits(shown(n="notes"))["start"]["recent"]
+    assert [each["label"] for each in recent[:2]] == ["engine with a spark"] * 2
+    assert recent[0]["same"] != recent[1]["same"]
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"recent": 7, "saved": [1, {"text": 2}]}', "\x00"])

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 
+from semsearch import admin
 from semsearch.types import JsonObject
 from semsearch.utils.untrusted import visible
 
@@ -25,19 +26,20 @@ LONGEST, LONGEST_URL = 120, 4_000  # letters of a question, and of a query strin
 
 def data(names: Sequence[str]) -> JsonObject:
     """The lists for the page under an empty box: the searches of these indexes, each with what restricts it."""
-    searches = _sound(remembered.read())
-    shown = {kind: [_row(one) for one in searches[kind] if _is_of(one, names)] for kind in MOST}
+    searches, existing = _sound(remembered.read()), admin.names()
+    shown = {kind: [_row(one, existing) for one in searches[kind] if _is_of(one, names)] for kind in MOST}
     return shown | {"remember": remembered.on(), "switch": remembered.LABEL}
 
 
-def _row(one: Mapping[str, str]) -> JsonObject:
-    url = parse_qs(one["url"])
+def _row(one: Mapping[str, str], existing: list[str]) -> JsonObject:
+    url = {index_picker.KEY: existing, **parse_qs(one["url"]), "k": []}
     restricted = [f"{name.split('.', 1)[-1]}: {', '.join(url[name])}" for name in url.keys() - PLAIN]
     label, more = one.get("name") or one["text"], [*([one["text"]] if one.get("name") else []), *sorted(restricted)]
     return {
         "label": visible(one_line(label, LONGEST)),
         "more": visible(one_line(" · ".join(more), LONGEST)),
         "url": one["url"],
+        "same": urlencode(sorted(url.items()), doseq=True),
     }
 
 

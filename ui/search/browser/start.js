@@ -30,7 +30,7 @@ class Start {
   }
 
   section(title, kind, searches, tools) {
-    const alike = (one) => (other) => other.label === one.label && other.more === one.more; // with and without the only index
+    const alike = (one) => (other) => other.label === one.label && other.same === one.same; // with and without the only index
     const rows = searches.filter((one, at) => searches.findIndex(alike(one)) === at).map(({ label, more, url }) => {
       const link = own(make("a", "", label)), cross = button("×", "", () => this.list.send("forget", { kind, url }), "Remove from the list");
       link.href = `?${url}`; // of this page, whatever the list says
