@@ -30,7 +30,6 @@ ONE_OF_EACH = list({Path(name).suffix: name for name in FILES}.values())
 LIMITS = {"SEMSEARCH_READ_SECONDS": "1", "SEMSEARCH_READ_MEMORY_MB": "200", "SEMSEARCH_READ_OUTPUT_MB": "1"}
 MEASURED = """
 import sys
-import time
 from pathlib import Path
 from semsearch.cli.main import main
 code = main(sys.argv[2:])
