@@ -127,7 +127,8 @@ class _Page:
             self._table()
         elif macro in ("nf", "EX", "Vb", "fi", "EE", "Ve", "Bd", "Ed"):
             self._flush()
-            self._verbatim = macro in ("nf", "EX", "Vb") or (macro == "Bd" and ("-literal" in rest or "-unfilled" in rest))
+            is_block = macro == "Bd" and ("-literal" in rest or "-unfilled" in rest)
+            self._verbatim = is_block or macro in ("nf", "EX", "Vb")
         elif macro in _PARAGRAPH:
             self._flush()
         elif macro in ("TP", "TQ", "IP", "It"):
