@@ -22,7 +22,7 @@ from semsearch.utils.languages import detection
 FILES, DOCUMENTS, PARTS = 24, 5, 4  # of all files; of one of them; of a document
 LETTERS = 500  # of a part
 LARGEST = 2**18  # bytes of a file that is read for this: it is read again when it is indexed
-SECONDS = 2  # for a document: one that hangs its parser costs the whole limit when it is indexed
+SECONDS = 5  # for a document, with its loader's first import: one that hangs has the whole limit when it is indexed
 ENOUGH = 0.1  # the share that an encoder may fail to read before it is worth a word
 T = TypeVar("T")
 
