@@ -211,6 +211,16 @@ class _Given:
         return file
 
 
+def _file_of(document: str, name: str) -> str:
+    """What the id of a document begins with that is a part of the file so called.
+
+    >>> _file_of("c#/faq.csv#7", "faq.csv"), _file_of("c#.md", "c#.md")
+    ('c#/faq.csv', 'c#.md')
+    """
+    above, mark, _ = document.partition(f"{name}#")
+    return f"{above}{name}" if mark else document
+
+
 class _Meanwhile:
     """Prints the best hits so far of the only query. `first`: the files that have its words, as far as is known."""
 
@@ -232,7 +242,7 @@ class _Meanwhile:
             semsearch.admin.words_of_files(files, LOOK_SECONDS) as (words, read, total),
         ):
             results = words.search(query)
-            self.first = [hit.document.partition("#")[0] for hit in results]
+            self.first = [_file_of(hit.document, read[hit.document].name) for hit in results]
             places = [walk.printable(str(read[hit.document])) for hit in results.hits[:SHOWN]]
             hits = map(lambda hit, name, place: replace(hit, path=name, file=place), results, self.first, places)
             shown = replace(results, hits=tuple(hits))
