@@ -191,7 +191,7 @@ def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roo
         raise UsageError(
             "there is no path, and this index follows none.",
             "Name a folder, or follow those of a dump that you trust: semsearch.admin.trust(index).",
-            "Name one: semsearch index FOLDER. For the folders of a dump that you trust: semsearch trust",
+            "Name one: semsearch index FOLDER. For the folders of a dump that you trust: semsearch trust NAME",
         )
     for path in paths:
         if not path.exists():

@@ -174,6 +174,8 @@ def described(error: Mapping[str, Any]) -> tuple[str, str]:
     parts = [str(part) for part in error["loc"] if part not in NO_FIELDS]
     name = ".".join(part for part in parts if not _OF_PYDANTIC.match(part))
     problem = str(error["msg"])
+    if not parts and isinstance(error.get("input"), bytes):  # FastAPI parses what is declared as JSON alone
+        problem = "Its Content-Type has to be application/json"
     for theirs, ours in IN_PYTHON.items():
         problem = problem.replace(theirs, ours)
     return name.encode("utf-8", "backslashreplace").decode(), problem

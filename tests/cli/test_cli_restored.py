@@ -41,7 +41,7 @@ def test_a_restored_index_reads_no_folder_until_it_is_trusted(
     )
     assert len(ran.err.strip().splitlines()) == 1
     refused = cli("index", "-n", "copy", "--dry-run")
-    assert refused.code == 2 and "semsearch trust" in refused.err
+    assert refused.code == 2 and "semsearch trust NAME" in refused.err
     assert f"follow {tmp_path / 'notes'}" in cli.ok("info", "copy").out
     assert "Ships" in cli.ok("query", "ships", "-n", "copy", "--format", "csv").out
     (tmp_path / "notes" / "b.md").write_text("Salt and bread.", encoding="utf-8")

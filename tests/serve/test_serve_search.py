@@ -105,6 +105,12 @@ def test_a_wrong_request_is_told_what_is_wrong_in_words_of_http(
     assert server.ok("GET", f"{DOCUMENTS}/boiler")["text"]  # nothing was deleted
 
 
+@pytest.mark.parametrize("path", [SEARCH, "/embed", DOCUMENTS])
+def test_json_that_is_sent_as_a_form_is_told_the_type_that_it_needs(server: Serving, path: str) -> None:
+    refused = server.ask("POST", path, {"text": "kettles"}, content_type="application/x-www-form-urlencoded")
+    assert (refused.status, refused.body["detail"]) == (422, "the body: Its Content-Type has to be application/json.")
+
+
 def test_many_queries_are_answered_in_their_order(server: Serving) -> None:
     texts = ["bread", "boiler", "diesel"]
     answered = server.ok("POST", "/indexes/house/search", {"queries": [{"text": text, "k": 1} for text in texts]})
