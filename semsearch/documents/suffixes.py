@@ -46,9 +46,9 @@ BY_LOADER = {loader: tuple(suffixes.split()) for loader, suffixes in _TABLE.item
 LOADERS = {suffix: loader for loader, suffixes in BY_LOADER.items() for suffix in suffixes}
 PACKED = BY_LOADER["compressed"]
 _SECTION = re.compile(r"[1-9][a-z]{0,3}")  # of the manual: ls.1, perlop.3pm
-_TEXTS = re.compile(  # that have no suffix of their own: README.gz, changelog.Debian.gz
-    r"(?:authors|changelog|changes|contributors|copyright|faq|history|install|license|news|readme|thanks|todo)"
-    r"(?:\.debian)?",
+_TEXTS = re.compile(  # that have no suffix of their own: README.gz, README.shells.gz, changelog.Debian.amd64.gz
+    r"(?:authors|contributors|copyright|faq|install|license|thanks|todo)(?:\.debian)?"
+    r"|(?:changelog|changes|history|news|readme)(?:[.-](?!tar\b)[a-z0-9_-]+)*",
     re.I,
 )
 _RECORD_BY_RECORD = ("jsonl", "csv", "tsv", "sqlite", "mbox", "warc")
