@@ -46,7 +46,7 @@ class LanguageSample:
 
 @lru_cache(maxsize=16)  # a page asks again with every letter that is typed
 def _unreadable(texts: tuple[str, ...], languages: tuple[str, ...]) -> list[str]:
-    return [text for text in texts if not detection.is_readable(text, languages)]
+    return [text for text in texts if not detection.is_readable(text, languages) and detection.is_prose(text)]
 
 
 def of_files(paths: Sequence[Path], options: SyncOptions) -> LanguageSample:
@@ -73,7 +73,7 @@ def _texts(file: SourceFile) -> Iterator[str]:
             limits = replace(limits, seconds=min(limits.seconds, SECONDS))
         items = loaders.load(file.entry.path, root.kind, root.fields, limits)
         for document in islice((item for item in items if isinstance(item, Document)), DOCUMENTS):
-            starts = range(0, max(1, len(document.text)), LETTERS)
+            starts = range(0, max(1, len(document.text) - LETTERS // 2), LETTERS)  # no end of a few words
             yield from (document.text[start : start + LETTERS] for start in _spread(starts, PARTS))
     except SemsearchError:
         return

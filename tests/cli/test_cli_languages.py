@@ -18,6 +18,11 @@ ENGLISH = {
     "bread.txt": "The bread has to stay in the oven for an hour, until its crust is brown.",
     "bike.txt": "Before winter the chain of the bicycle is cleaned and oiled.",
 }
+NAMES = "".join(
+    f"{first} {last} <{first.lower()}@{last.lower()}.example.de>\n"
+    for first in ("Wouter", "Jeroen", "Maarten", "Friedrich", "Heinrich")
+    for last in ("Brandenhorst", "Buitenhek", "Spieschaert", "Lichtenfeld")
+)
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +54,7 @@ def test_a_new_index_of_german_notes_gets_multilingual_and_says_why(cli: Command
 
 
 def test_english_notes_get_the_usual_encoder_without_a_word(cli: CommandLine, tmp_path: Path) -> None:
-    ran = cli.ok("index", str(written(tmp_path / "english", ENGLISH)), "-n", "notes", "--json")
+    ran = cli.ok("index", str(written(tmp_path / "english", ENGLISH | {"AUTHORS.txt": NAMES})), "-n", "notes", "--json")
     assert "multilingual" not in ran.err and not ran.json["warnings"]
     assert cli.ok("info", "notes", "--json").json["spaces"][0]["reference"] == "default"
 

@@ -109,6 +109,8 @@ NAMES = {
 MOST = 3  # names in a message
 _RUNS = re.compile("|".join(f"(?P<{name}>[{letters}]+)" for name, letters in SCRIPTS.items()))
 _WORD = re.compile(r"\b[^\W\d_]+\b")  # no part of a number, a hash or a name of a program
+_IN_SENTENCE = re.compile(r"[(\"'„“«]?[a-zß-öø-ÿ][^\W\d_]*[,.;:!?)\"'“”»]*")  # a word in lower case, by itself
+PROSE, FEWEST = 0.2, 20  # the share of such words, and the words from which on it is asked for
 
 
 def language(text: str) -> str:
@@ -146,6 +148,18 @@ def is_readable(text: str, languages: Collection[str]) -> bool:
     scores = _scores(text[:LETTERS]) if languages else {}
     best = max(scores.values(), default=0.0)
     return not scores or any(each in scores and best - scores[each] < DOUBT for each in languages)
+
+
+def is_prose(text: str) -> bool:
+    """Whether a text in Latin letters may have sentences: lists of names and code have none, and so no language.
+
+    >>> is_prose("Ann Li <ann@example.org> (2006)\\n" * 5), is_prose("Das Brot muss lange im Ofen bleiben. " * 3)
+    (False, True)
+    """
+    words = text.split()
+    if len(words) < FEWEST or _script(text) != "latin":
+        return True
+    return sum(map(bool, map(_IN_SENTENCE.fullmatch, words))) >= PROSE * len(words)
 
 
 def listed(codes: Collection[str]) -> str:
