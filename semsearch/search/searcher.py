@@ -43,6 +43,7 @@ DEEPEST = 1200  # candidates of each channel, read in 0.3 s; where they have too
 LISTED = 3  # of the words and phrases that no passage has
 SAID = 3  # passages that are looked at for all words of a query in an unread language
 NO_MATCH = "no passage that may be a hit matches the regular expression; with (?i) before it, case does not matter."
+NONE_PASSES = "no passage passes the filter of metadata and paths."
 LIKE_A_TEXT = 30  # tokens of a query that is a vector or an example
 NO_STRENGTH = "Leave out min_strength.", "Leave out --min-strength."  # in Python, and at the command line
 
@@ -335,8 +336,10 @@ class Searcher:
             if not len(self._matching[1]):
                 return self._reader.allowed(None, ids=self._matching[1]), [NO_MATCH]
             allowed = self._reader.allowed(condition, must, ids=self._matching[1])
-        if not must or allowed is None or len(allowed):
+        if allowed is None or len(allowed):
             return allowed, []
+        if not must:
+            return allowed, [] if without else [NONE_PASSES]
         absent = [
             one for one in must if (having := self._reader.allowed(condition, (one,))) is not None and not len(having)
         ]

@@ -51,6 +51,9 @@ def test_only_passages_that_match_are_hits(index: Index, pattern: str, matching:
 
 def test_other_filters_hold_beside_it(index: Index) -> None:
     assert [hit.document for hit in index.search("upload", grep="(?i)err", path="note")] == ["note"]
+    assert index.search("upload", path="note").warnings == ()
+    for nowhere in (index.search("upload", path="nothing/*"), index.search("upload", where="size = 1")):
+        assert nowhere.warnings == ("no passage passes the filter of metadata and paths.",) and not nowhere.hits
     assert [hit.document for hit in index.search("upload", grep="(?i)err", must="disk")] == ["log"]
     assert not index.search("upload", grep="(?i)err", where="document = 'wand'")
 

@@ -20,7 +20,7 @@ from semsearch.cli.output import console
 from semsearch.documents.suffixes import page_name
 from semsearch.search.results_json import hit_object, results_object
 from semsearch.types import Hit, JsonObject, Results
-from semsearch.utils.quantities import rounded_down
+from semsearch.utils.quantities import count, rounded_down
 from semsearch.utils.untrusted import CONTROLS, cell, escaped
 
 if TYPE_CHECKING:
@@ -254,7 +254,8 @@ def _headline(hit: Hit, colour: bool, *, reranked: bool) -> str:
     heading = f"  {console.safe(hit.heading)}" if hit.heading else ""
     more = [f"+{hit.more_in_document} more in this document"] if hit.more_in_document else []
     if hit.near_copies:
-        more.append(f"+{len(hit.near_copies)} near copies: {', '.join(map(console.safe, hit.near_copies[:3]))}")
+        copies = count(len(hit.near_copies), "near copy", "near copies")
+        more.append(f"+{copies}: {', '.join(map(console.safe, hit.near_copies[:3]))}")
     where = _styled(console.safe(place(hit)), PLACE, colour)
     rest = _styled(f"  ({'; '.join(more)})" if more else "", DIM, colour)
     judged = f"{strength:>8}  {again:>6}" if reranked else f"{strength:>8}"
