@@ -40,7 +40,9 @@ def test_a_compressed_text_is_read_as_the_file_within(suffix: str, tmp_path: Pat
         assert index.get("x")["metadata"] == {"year": 2020}
 
 
-@pytest.mark.parametrize("name", ["README.gz", "README.invoke-rc.d.gz", "changelog.Debian.amd64.gz", "ChangeLog-2013.gz", "NEWS.xz"])
+@pytest.mark.parametrize(
+    "name", ["README.gz", "README.invoke-rc.d.gz", "changelog.Debian.amd64.gz", "ChangeLog-2013.gz", "NEWS.xz"]
+)
 def test_a_compressed_text_may_be_known_by_its_whole_name(name: str, tmp_path: Path) -> None:
     pack = lzma.compress if name.endswith(".xz") else gzip.compress
     written(tmp_path, name, pack(b"The kettle boils."))
