@@ -71,7 +71,7 @@ class Job:
     stop: threading.Event = field(default_factory=threading.Event)
     serial: int = field(default_factory=count(1).__next__)
     expected: int | None = None  # passages, by a survey; 0 before one, None where other things are counted
-    commits: list[tuple[float, int]] = field(default_factory=list)  # when the passages grew, by the same clock, and to
+    commits: list[tuple[float, int, float]] = field(default_factory=list)  # when; passages; the share that was read
 
     @property
     def name(self) -> str:
@@ -87,7 +87,7 @@ class Job:
         """Called by the work at each step. Raises Stopped if a person has stopped it, or the server ends."""
         self.progress = progress
         if progress.passages > (self.commits[-1][1] if self.commits else 0):
-            self.commits.append((time.monotonic(), progress.passages))
+            self.commits.append((time.monotonic(), progress.passages, progress.done / max(progress.total, 1)))
         if self.stop.is_set() or server_ends():
             raise Stopped
 

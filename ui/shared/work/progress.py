@@ -45,8 +45,8 @@ def _left(job: Job, rate: float, now: float) -> str:
     if job.expected is not None:
         if not rate:
             return "estimating …"
-        at, passages = job.commits[-1]
-        left = (_expected(job) - passages) / rate - (now - at)
+        at, passages, read = job.commits[-1]  # the last files may have fewer passages for their size, as PDFs do
+        left = min((_expected(job) - passages) / rate, (1 - read) / (_rate(job, of=2) or 1e-9)) - (now - at)
         return f"{duration(left)} left" if left >= 1 else "nearly done"
     took, done = now - job.began, _read(job.progress)
     left = took * (1 - done) / done if done > LEAST_SHARE and took > LEAST_SECONDS else 0.0
@@ -73,14 +73,14 @@ def _expected(job: Job) -> int:
     return max(passages, round(unread * job.expected + (1 - unread) * (passages + IN_ENCODER) / read))
 
 
-def _rate(job: Job) -> float:
-    """Passages a second between the commits of the last WINDOW seconds; 0 before there are two, or as many as FEW."""
+def _rate(job: Job, of: int = 1) -> float:
+    """Passages (2: shares read) a second of the last WINDOW seconds, or FEW commits; 0 before there are two."""
     if len(job.commits) < 2:
         return 0.0
-    last, passages = job.commits[-1]
-    recent = [each for each in job.commits if last - each[0] <= WINDOW]
-    first, before = recent[0] if len(recent) >= FEW else job.commits[-min(FEW, len(job.commits))]
-    return (passages - before) / max(last - first, 0.1)
+    last = job.commits[-1]
+    recent = [each for each in job.commits if last[0] - each[0] <= WINDOW]
+    first = recent[0] if len(recent) >= FEW else job.commits[-min(FEW, len(job.commits))]
+    return (last[of] - first[of]) / max(last[0] - first[0], 0.1)
 
 
 def _counts(step: Progress) -> str:
