@@ -22,6 +22,7 @@ from semsearch.documents.parsing.open_xml import (
     FORMULA_TEXT,
     FORMULAS,
     GRAPHICS,
+    WORDS,
     A,
     Package,
     lines,
@@ -48,7 +49,7 @@ _CHOICE = f"{_W}ddList"  # of a form field, which shows one of its entries
 _QUOTED = re.compile(r'"([^"]*)"')  # in the code of a field
 _FORMAT = re.compile(r'\\[l@#*]\s*"[^"]*"')  # or the anchor of a link
 _INSTRUCTION, _INDEX_ENTRY = f"{_W}instrText", re.compile(r'\s*(?:XE|TC)\s+"([^"]*)')
-_LABEL, _WORDS = re.compile(rb'<(?:\w+:)?lvlText\b[^<>]*?\bval="([^"]*)"'), re.compile(rb"[A-Za-z\x80-\xff]{4}")
+_LABEL = re.compile(rb'<(?:\w+:)?lvlText\b[^<>]*?\bval="([^"]*)"')
 _PRIVATE_USE = range(0xF000, 0xF100)
 _GREEK = str.maketrans(ascii_letters, "αβχδεφγηιϕκλμνοπθρστυϖωξψζΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ")  # the font Symbol
 _FORMATS = {f"{_W}pPr", f"{_W}rPr"}
@@ -129,7 +130,7 @@ class _Reader:
             self._package.omit_links(part, self._writer)
         for part in self._package.parts(self._package.main, "numbering"):
             with suppress(Unreadable):
-                labels = b" ".join(filter(_WORDS.search, _LABEL.findall(self._package.data(part))))
+                labels = b" ".join(filter(WORDS.search, _LABEL.findall(self._package.data(part))))
                 self._writer.omit("label of a list", unescape(labels.decode(errors="replace")))
         for root in self._roots:
             for code in (each for tag in (f"{_W}instrText", f"{_W}fldSimple") for each in root.iter(tag)):

@@ -42,21 +42,20 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
     title = " ".join("".join(e.itertext()).split()) if (e := root.find("head/title")) is not None else ""
     writer = text_of(Content(root))
     metas = list(root.iter("meta"))
+    about = _about(metas)
     for element in metas:
-        said = on_one_line(element.get("content"), MOST_PROPERTY) if _name(element) in _TITLES else ""
-        title = title or said
-        writer.omit("title for previews", said if said != title else "")
-        if (name := _name(element)) and not (name in _READ or _FOR_PROGRAMS.match(name)):
+        name, said = _name(element), on_one_line(element.get("content"), MOST_PROPERTY)
+        if name in _TITLES:
+            title = title or said
+            writer.omit("title for previews", said if said != title else "")
+        elif name in _EACH and said not in about.get(_EACH[name], said):  # the page has keywords of its own
+            writer.omit("metadata of the page", said)
+        elif name and not (name in _READ or _FOR_PROGRAMS.match(name)):
             writer.omit("metadata of the page", element.get("content", ""))
     for fallback in root.iterfind("head//noscript"):
         writer.omit("noscript", "".join(fallback.itertext()))
     for script in root.iterfind("head//script"):
         writer.omit("structured data", script.text if "json" in script.get("type", "") else "")
-    about = _about(metas)
-    for element in metas:
-        said = on_one_line(element.get("content"), MOST_PROPERTY)
-        if said not in str(about.get(_EACH.get(_name(element), ""), said)):  # the page has keywords of its own
-            writer.omit("metadata of the page", said)
     document = writer.document(title, {**about, **note})
     if not document.text:  # a page that is only a script may have it in its head, or in another file
         in_head = set(root.iterfind("head//script"))

@@ -25,6 +25,7 @@ A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _LABELS = [f"{_CHART}{name}" for name in ("strCache", "strLit", "multiLvlStrCache")]
+WORDS = re.compile(rb"[A-Za-z\x80-\xff]{4}")  # that a label or the format of a number has beside signs
 _CHART_NUMBERS = [f"{_CHART}numCache", f"{_CHART}numLit"]
 _CHART_EX = "{http://schemas.microsoft.com/office/drawing/2014/chartex}"
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"

@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
-from semsearch.documents.parsing.open_xml import GRAPHICS, Package, R, omit_drawings, paragraphs
+from semsearch.documents.parsing.open_xml import GRAPHICS, WORDS, Package, R, omit_drawings, paragraphs
 from semsearch.documents.parsing.text_writer import TextWriter, remark
 from semsearch.documents.parsing.zipped_xml import Archive
 from semsearch.errors import Unreadable
@@ -48,7 +48,7 @@ _SAID = re.compile(rb"\b(sqref|ref|promptTitle|prompt|errorTitle|error|tooltip)=
 _LINK = re.compile(rb"<(?:\w+:)?hyperlink\b([^<>]*\btooltip=[^<>]*)>")
 _CAPTION, _TAG = re.compile(rb"(?s)<v:textbox\b[^<>]*>(.*?)(?:</v:textbox>|\Z)"), re.compile(rb"<[^<>]*>")
 _SHEET = re.compile(rb'<table:table\b[^<>]*?\btable:name="([^"]*)"')
-_SHOWN_WITH_NUMBERS, _WORDS = re.compile(rb"<number:text>([^<]*)</"), re.compile(rb"[A-Za-z\x80-\xff]{4}")
+_SHOWN_WITH_NUMBERS = re.compile(rb"<number:text>([^<]*)</")
 _LITERAL = re.compile(r'"([^"]*)"')
 _NOT_COMPUTED = re.compile(rb"<f\b[^<>]*>([^<]*)</f>(?:<v\s*/>|<v></v>)?</c>")  # by the program that wrote it
 _COMPUTED = re.compile(rb"<f\b[^<>]*>([^<]*)</f><v>[^<]")
@@ -222,7 +222,7 @@ def _of_opendocument(archive: Archive) -> Iterator[tuple[str, Extras]]:
     with suppress(Unreadable):  # a damaged part, which is counted already
         styles = archive.data("styles.xml")
     for data in (content, styles):
-        shown = filter(_WORDS.search, _SHOWN_WITH_NUMBERS.findall(data))
+        shown = filter(WORDS.search, _SHOWN_WITH_NUMBERS.findall(data))
         extras.writer.omit("number format", _unescaped(b" ".join(shown)))
     if not any(mark in content for mark in _BEYOND_VALUES):
         if first := _SHEET.search(content):
